@@ -1,0 +1,88 @@
+package gate
+
+import "time"
+
+// Unknown is the value of a token count that nobody told. It is not zero: an engine
+// that reports no cached tokens has not reported that there were none.
+const Unknown = -1
+
+// Outcome is what became of a request: exactly one of the constants below.
+type Outcome string
+
+// The outcomes. Only OK counts towards latencies and goodput; all of them count as issued.
+const (
+	OK          Outcome = "ok"
+	HTTP4xx     Outcome = "http_4xx"      // any 4xx but 429
+	HTTP5xx     Outcome = "http_5xx"      // any 5xx but 503
+	Rejected    Outcome = "rejected"      // 429 or 503: the engine's queue was full
+	Connect     Outcome = "connect"       // no connection, or it broke before the first byte of the answer
+	Timeout     Outcome = "timeout"       // not done within the request timeout
+	Cancelled   Outcome = "cancelled"     // given up by us: interrupt, or end of the drain
+	InBandError Outcome = "in_band_error" // an error frame under HTTP 200
+	Truncated   Outcome = "truncated"     // the stream ended without its terminator
+	Empty       Outcome = "empty"         // a complete answer with no output at all
+	Malformed   Outcome = "malformed"     // not the protocol, or usage tells of tokens that no frame showed
+	ShortOutput Outcome = "short_output"  // fewer tokens than asked for although EOS is ignored
+)
+
+// Outcomes lists every outcome in the order in which reports print them.
+var Outcomes = []Outcome{
+	OK, HTTP4xx, HTTP5xx, Rejected, Connect, Timeout, Cancelled,
+	InBandError, Truncated, Empty, Malformed, ShortOutput,
+}
+
+// Phase is the part of a repetition that a request was issued in.
+type Phase string
+
+// The phases of a repetition, in order. Only the requests of Measure can lie in the
+// window; those of Drain keep the load up until the last measured request has ended.
+const (
+	Warmup  Phase = "warmup"
+	Measure Phase = "measure"
+	Drain   Phase = "drain"
+)
+
+// Request is the raw record of one request. All times are offsets from the start of
+// the repetition on one monotonic clock; Sent, Done and the Arrivals are zero, or
+// missing, where that moment never came.
+type Request struct {
+	Index  int   // place in its phase's sequence, from 0: fixes length and content
+	Phase  Phase // the part of the repetition that it was issued in
+	Stream int   // closed loop: the stream that issued it, from 0; open loop: 0
+
+	Due      time.Duration
+	Sent     time.Duration
+	Arrivals []time.Duration // one for each frame that carried output, ascending
+	Done     time.Duration
+
+	// ChunkTokens holds the tokens that each arrival brought, where token ids or a
+	// running usage count showed them and they are not all one. Else it is nil.
+	ChunkTokens []int
+
+	WantInput  int // prompt tokens asked for
+	WantOutput int // output tokens asked for (max_tokens)
+	Input      int // prompt tokens by the server's usage, or Unknown
+	Output     int // output tokens by the server's usage, or Unknown
+	Cached     int // prompt tokens served from the prefix cache by usage, or Unknown
+
+	Outcome Outcome
+	Status  int    // HTTP status, 0 if none came
+	Finish  string // finish_reason as the engine gave it
+	Error   string // what went wrong, in one line; empty for ok
+}
+
+// First is the arrival of the first frame that carried output, 0 if none came.
+func (r *Request) First() time.Duration {
+	if len(r.Arrivals) == 0 {
+		return 0
+	}
+	return r.Arrivals[0]
+}
+
+// Last is the arrival of the last frame that carried output, 0 if none came.
+func (r *Request) Last() time.Duration {
+	if len(r.Arrivals) == 0 {
+		return 0
+	}
+	return r.Arrivals[len(r.Arrivals)-1]
+}

@@ -1,0 +1,3 @@
+module github.com/servegate/servegate
+
+go 1.26
