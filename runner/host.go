@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/host"
+	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/servegate/servegate/gate"
+)
+
+// machine is what this host says about itself.
+type machine struct {
+	cpuModel string
+	cores    int64 // physical
+	threads  int64 // logical, as this process may use them
+	context  gate.Context
+}
+
+// readMachine asks the host. What it doesn't tell is left out: a container may hide
+// its memory or its kernel, and that is no reason not to measure.
+func readMachine(ctx context.Context) machine {
+	m := machine{threads: int64(runtime.NumCPU()), context: gate.Context{}}
+	set := func(key, value string) {
+		if value != "" {
+			m.context[key] = value
+		}
+	}
+	if infos, err := cpu.InfoWithContext(ctx); err == nil && len(infos) > 0 {
+		m.cpuModel = infos[0].ModelName
+	}
+	if n, err := cpu.CountsWithContext(ctx, false); err == nil && n > 0 {
+		m.cores = int64(n)
+	}
+	if h, err := host.InfoWithContext(ctx); err == nil {
+		set("host.name", h.Hostname)
+		set("host.os", h.Platform+" "+h.PlatformVersion)
+		set("host.kernel", h.KernelVersion)
+	}
+	if v, err := mem.VirtualMemoryWithContext(ctx); err == nil {
+		set("host.memory", fmt.Sprintf("%d GiB", (v.Total+1<<29)>>30))
+	}
+	set("host.cpu", m.cpuModel)
+	set("host.threads", strconv.FormatInt(m.threads, 10))
+	set("runner.name", os.Getenv("RUNNER_NAME"))
+	return m
+}
+
+// isLocal reports whether an engine at rawURL runs on this host, so that what the host
+// tells holds for it.
+func isLocal(rawURL string) bool {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return false
+	}
+	switch u.Hostname() {
+	case "127.0.0.1", "localhost", "::1":
+		return true
+	}
+	return false
+}
