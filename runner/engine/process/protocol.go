@@ -1,0 +1,70 @@
+package process
+
+import (
+	"time"
+
+	"github.com/servegate/servegate/runner/engine"
+)
+
+// Launcher and supervisor talk over two pipes in gob, which carries arguments and
+// environment byte by byte. The launcher sends one spec and then orders; that the pipe
+// closes is the last of them. The supervisor sends reports: started or failed, exited,
+// gone.
+
+// The descriptors that a supervisor inherits.
+const (
+	controlFD = 3 + iota // spec and orders
+	statusFD             // reports
+	logFD                // the engine's log, not opened to append
+)
+
+// spec is the engine that a supervisor starts.
+type spec struct {
+	Program  string // absolute
+	Argv     []string
+	Env      []string
+	Dir      string // empty: ours
+	Grace    time.Duration
+	Secrets  []string // values to mask in the log
+	Offset   int64    // where this boot's log begins
+	LogLimit int64
+}
+
+// order tells the supervisor to end the engine, and to kill it after the grace.
+type order struct{ Grace time.Duration }
+
+// report is what a supervisor has to say.
+type report struct {
+	Kind  kind
+	PID   int         // started: the engine's
+	Error string      // failed: why the engine could not be started
+	Errno int         // failed: the system's error number; 0: none
+	Exit  engine.Exit // exited
+	Left  []string    // gone: processes that could not be killed
+}
+
+type kind int
+
+const (
+	started kind = iota + 1 // the engine runs
+	failed                  // it could not be started; nothing follows
+	exited                  // its first process has ended
+	gone                    // everything that it had started has, too; nothing follows
+)
+
+// markName is the environment variable by which the processes of one boot are found.
+const markName = "SERVEGATE_ENGINE_ID"
+
+const (
+	// killLimit is how long the supervisor tries to kill before it reports what is left:
+	// a process that waits for a driver dies when the driver lets go of it.
+	killLimit = time.Second
+	// orphanLimit is how long the launcher does, once the supervisor is gone.
+	orphanLimit = 500 * time.Millisecond
+	// patience is how much longer than agreed the launcher waits for a supervisor before
+	// it takes matters into its own hands.
+	patience = killLimit + 300*time.Millisecond
+	// leftoverGrace is how long processes have that outlive an engine which ended by
+	// itself: what they would still want to write has no reader.
+	leftoverGrace = 2 * time.Second
+)
