@@ -1,5 +1,7 @@
 package gate
 
+import "github.com/servegate/servegate/gate/stats"
+
 // Metric is the name of a metric as it stands in files.
 type Metric string
 
@@ -60,7 +62,7 @@ var Metrics = []Definition{
 	{TokenGoodput, TokensPerSecond, HigherIsBetter, "token_goodput/output-of-good-per-window-second/1", false, "output tokens of the window's good requests / its length"},
 	{TTFT, Seconds, LowerIsBetter, "ttft/first-output-minus-sent/1", true, "first - sent"},
 	{ITL, Seconds, LowerIsBetter, "itl/chunk-gap-pooled/1", true, "gap between consecutive frames that carry output, pooled over ok requests"},
-	{TPOT, Seconds, LowerIsBetter, "tpot/last-minus-first-by-n-minus-1/1", true, "(last - first) / (N - 1), N >= 2"},
+	{TPOT, Seconds, LowerIsBetter, "tpot/last-minus-first-by-n-minus-1/1", true, "(last - first) / (N - 1), N >= 2 and last after first"},
 	{E2E, Seconds, LowerIsBetter, "e2e/last-minus-sent/1", true, "last - sent; not streamed: done - sent"},
 	{NormalizedLatency, Seconds, LowerIsBetter, "normalized_latency/e2e-by-n/1", true, "E2E / N"},
 	{TTFTFromDue, Seconds, LowerIsBetter, "ttft_from_due/first-output-minus-due/1", true, "first - due, open loop"},
@@ -80,4 +82,27 @@ func Define(m Metric) (Definition, bool) {
 		}
 	}
 	return Definition{}, false
+}
+
+// Applies reports whether the client measures the metric in cells like c: TTFT, ITL and
+// TPOT only where answers are streamed, times from due only where requests have a schedule.
+func (d Definition) Applies(c Cell) bool {
+	switch d.Metric {
+	case TTFT, ITL, TPOT:
+		return c.Streaming
+	case TTFTFromDue:
+		return c.Streaming && c.open()
+	case E2EFromDue:
+		return c.open()
+	}
+	return true
+}
+
+// Floor is the sample floor of the metric's q-quantile: with fewer samples it is
+// withheld, see [stats.Floor]. A metric that is one value a repetition has none: 1.
+func (d Definition) Floor(q float64) int {
+	if !d.Distribution {
+		return 1
+	}
+	return stats.Floor(q)
 }

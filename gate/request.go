@@ -1,6 +1,9 @@
 package gate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Unknown is the value of a token count that nobody told. It is not zero: an engine
 // that reports no cached tokens has not reported that there were none.
@@ -85,4 +88,64 @@ func (r *Request) Last() time.Duration {
 		return 0
 	}
 	return r.Arrivals[len(r.Arrivals)-1]
+}
+
+// start is the moment r was sent, or was to be sent where it never was.
+func (r *Request) start() time.Duration {
+	if r.Sent > 0 {
+		return r.Sent
+	}
+	return r.Due
+}
+
+// end is the last moment that is known of r: its Done, and where that never came (or
+// precedes output that the kernel had already taken) its last output or its start.
+func (r *Request) end() time.Duration {
+	return max(r.start(), r.Done, r.Last())
+}
+
+// widestGap is the longest time between two consecutive arrivals, 0 where there are not two.
+func (r *Request) widestGap() time.Duration {
+	widest := time.Duration(0)
+	for i := 1; i < len(r.Arrivals); i++ {
+		widest = max(widest, r.Arrivals[i]-r.Arrivals[i-1])
+	}
+	return widest
+}
+
+// The largest values that a record may hold. Up to 2^53 ns (104 days) a float64 holds
+// every whole nanosecond; and no sum of token counts below 2^31 overflows.
+const (
+	maxOffset = time.Duration(1) << 53
+	maxTokens = 1 << 31
+)
+
+// impossible says in a few words what can't be in r as a record of cell c, or "" where
+// nothing is: such a record was damaged, or made by a clock that jumped. Whatever an
+// engine may do to a request is possible.
+func (r *Request) impossible(c Cell) string {
+	switch {
+	case !slices.Contains(Outcomes, r.Outcome):
+		return "unknown outcome"
+	case r.Phase != Warmup && r.Phase != Measure && r.Phase != Drain:
+		return "unknown phase"
+	case min(r.Due, r.Sent, r.Done) < 0, max(r.Due, r.Sent, r.Done, r.Last()) > maxOffset:
+		return "time out of range"
+	case r.First() < 0, !slices.IsSorted(r.Arrivals):
+		return "arrivals not in ascending order"
+	case min(r.WantInput, r.WantOutput) < 0, min(r.Input, r.Output, r.Cached) < Unknown,
+		max(r.WantInput, r.WantOutput, r.Input, r.Output, r.Cached) > maxTokens:
+		return "token count out of range"
+	case r.ChunkTokens != nil && len(r.ChunkTokens) != len(r.Arrivals):
+		return "token counts that don't match the arrivals"
+	case slices.ContainsFunc(r.ChunkTokens, func(n int) bool { return n < 0 || n > maxTokens }):
+		return "token count out of range"
+	case r.Outcome == OK && (r.Sent == 0 || r.Done == 0):
+		return "ok, but never sent or never ended"
+	case r.Outcome == OK && c.Streaming && len(r.Arrivals) == 0:
+		return "ok, but no output arrived"
+	case r.Outcome == OK && c.answered(r) <= r.Sent, r.Outcome == OK && c.Streaming && r.First() <= r.Sent:
+		return "answered before it was sent"
+	}
+	return ""
 }

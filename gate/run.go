@@ -1,6 +1,13 @@
 package gate
 
-import "time"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
 
 // RunSchema names the format of run.json that this package writes and reads.
 const RunSchema = "servegate.run/v1"
@@ -45,8 +52,11 @@ type Context map[string]string
 // CellRun is one cell of a run with its conditions and its repetitions.
 type CellRun struct {
 	Cell
-	Envelope    Envelope     `json:"envelope"`
-	Fingerprint string       `json:"fingerprint"` // of Envelope, see [Envelope.Fingerprint]
+	Envelope    Envelope `json:"envelope"`
+	Fingerprint string   `json:"fingerprint"` // of Envelope, see [Envelope.Fingerprint]
+	Planned     int      `json:"planned"`     // valid repetitions that were planned
+	// Invalid says why the cell could not be measured; empty where it could.
+	Invalid     string       `json:"invalid,omitempty"`
 	Repetitions []Repetition `json:"repetitions"`
 }
 
@@ -107,37 +117,109 @@ type Counts struct {
 	By     map[Outcome]int
 }
 
+// MarshalJSON writes the counts as one flat object: issued and ok always, the other
+// outcomes where they aren't zero. Counts that don't add up are an error.
+func (c Counts) MarshalJSON() ([]byte, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("encode requests: %w", err)
+	}
+	out := fmt.Appendf(nil, `{"issued":%d`, c.Issued)
+	for _, o := range Outcomes {
+		if n := c.By[o]; n != 0 || o == OK {
+			out = fmt.Appendf(out, `,"%s":%d`, o, n)
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// UnmarshalJSON reads what [Counts.MarshalJSON] writes. Unknown outcomes, negative counts
+// and counts that don't add up are errors.
+func (c *Counts) UnmarshalJSON(data []byte) error {
+	var flat map[Outcome]int
+	if err := json.Unmarshal(data, &flat); err != nil {
+		return fmt.Errorf("decode requests: %w", err)
+	}
+	issued, told := flat["issued"]
+	delete(flat, "issued")
+	if _, ok := flat[OK]; !told || !ok {
+		return errors.New(`decode requests: want "issued" and "ok"`)
+	}
+	got := Counts{Issued: issued, By: flat}
+	if err := got.check(); err != nil {
+		return fmt.Errorf("decode requests: %w", err)
+	}
+	*c = got
+	return nil
+}
+
+// check says what is wrong with c.
+func (c Counts) check() error {
+	if c.Issued < 0 {
+		return fmt.Errorf("negative count: issued %d", c.Issued)
+	}
+	left := c.Issued
+	for _, o := range slices.Sorted(maps.Keys(c.By)) {
+		switch n := c.By[o]; {
+		case !slices.Contains(Outcomes, o):
+			return fmt.Errorf("unknown outcome %q", o)
+		case n < 0:
+			return fmt.Errorf("negative count: %s %d", o, n)
+		case n > left:
+			return fmt.Errorf("the outcomes add up to more than the %d issued", c.Issued)
+		default:
+			left -= n
+		}
+	}
+	if left > 0 {
+		return fmt.Errorf("%d of the %d issued have no outcome", left, c.Issued)
+	}
+	return nil
+}
+
 // Summary is one metric of one repetition. A scalar has Value; a distribution has
 // Count and, above their sample floors, the statistics. A nil statistic is withheld
 // (or, for a scalar, undefined) and stands in the file as null.
 type Summary struct {
 	Unit       Unit
 	Definition string
-	Value      *float64 // scalar
-	Count      int      // distribution: the number of samples
-	Mean       *float64
-	P50        *float64
-	P90        *float64
-	P95        *float64
-	P99        *float64
-	Max        *float64
+	// Distribution says that the metric has statistics in place of one value. One with a
+	// count or a statistic is a distribution even where it isn't set.
+	Distribution bool
+	// Reason says why a scalar is undefined, or why a distribution lacks samples that
+	// there could have been. Empty where nothing is missing.
+	Reason string
+	Value  *float64 // scalar
+	Count  int      // distribution: the number of samples
+	Mean   *float64
+	P50    *float64
+	P90    *float64
+	P95    *float64
+	P99    *float64
+	Max    *float64
 }
 
 // Observed is what happened, beside what the envelope declared. Nil: not observable.
+// Lengths and the counts are of the window's ok requests.
 type Observed struct {
 	InputTokens     *float64 `json:"input_tokens,omitempty"`      // mean of ok requests
 	WantInput       float64  `json:"input_tokens_wanted"`         // mean asked for, same requests
 	OutputTokens    *float64 `json:"output_tokens,omitempty"`     // mean of ok requests
 	WantOutput      float64  `json:"output_tokens_wanted"`        // mean asked for, same requests
-	ArrivalRate     *float64 `json:"arrival_rate,omitempty"`      // open loop: sends per second of the window
-	ScheduleRate    *float64 `json:"schedule_rate,omitempty"`     // open loop: due times per second of the window
-	Concurrency     *float64 `json:"concurrency,omitempty"`       // time-averaged requests in flight over the window
+	ArrivalRate     *float64 `json:"arrival_rate,omitempty"`      // open loop: sends per second, from the window's first to its last; one that couldn't be sent counts when it was due
+	ScheduleRate    *float64 `json:"schedule_rate,omitempty"`     // open loop: arrivals per second of the drawn schedule over the window, taken the same way
+	Concurrency     *float64 `json:"concurrency,omitempty"`       // requests in flight (sent, not ended) of any phase, averaged over the window
+	FailureIdle     *float64 `json:"failure_idle,omitempty"`      // closed loop: streams between a failed request and their next one, averaged likewise
 	HitRatio        *float64 `json:"cache_hit_ratio,omitempty"`   // cached / prompt tokens of ok requests
 	TokensPerChunk  *float64 `json:"tokens_per_chunk,omitempty"`  // of ok streamed requests
 	OneTokenOutputs int      `json:"one_token_outputs,omitempty"` // ok requests without a TPOT since N < 2
+	// OneMomentOutputs counts ok requests with N >= 2 whose tokens all arrived at one
+	// moment. They have no TPOT: a 0 would be how the answer was packed, not a speed.
+	OneMomentOutputs int `json:"one_moment_outputs,omitempty"`
+	UnknownUsage     int `json:"unknown_usage,omitempty"` // ok requests for which the server told no output tokens
 }
 
-// Client is what the instrument says of itself.
+// Client is what the instrument says of itself. Its percentiles describe the sends of
+// this repetition as they were and infer nothing, so that they have no sample floor.
 type Client struct {
 	SendLagP50 *float64 `json:"send_lag_p50,omitempty"` // seconds
 	SendLagP99 *float64 `json:"send_lag_p99,omitempty"`
