@@ -74,7 +74,7 @@ func sift(c Cell, reqs []Request) (sound []Request, damage []string) {
 	first := slices.MinFunc(found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.r.Phase, b.r.Phase), cmp.Compare(a.r.Index, b.r.Index), cmp.Compare(a.what, b.what))
 	})
-	return sound, []string{fmt.Sprintf("%d of %d request records can't be, among them number %d of phase %q: %s",
+	return sound, []string{fmt.Sprintf("%d of %d request records can't be, among them number %d of phase %.20q: %s",
 		len(found), len(reqs), first.r.Index, first.r.Phase, first.what)}
 }
 

@@ -37,7 +37,8 @@
 //	TTFT      first - sent, streaming only
 //	ITL       each gap between consecutive arrivals, pooled over the ok requests of a
 //	          repetition; the sampling unit is the chunk, not the token
-//	TPOT      (last - first) / (N - 1), N output tokens by the server's usage, N >= 2
+//	TPOT      (last - first) / (N - 1), N output tokens by the server's usage, N >= 2;
+//	          none where all of them arrived at one moment
 //	E2E       last - sent (not streamed: done - sent)
 //	goodput   good requests per second of the window; good = ok and within every SLO
 //	          limit that applies

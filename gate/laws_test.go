@@ -139,7 +139,7 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// TestMoreOfTheSame: to write a failed request into the window lowers no count and no
+// TestFailureChangesNoLatency: one more failed request in the window stands in every
 // denominator, and moves no latency.
 func TestFailureChangesNoLatency(t *testing.T) {
 	c := lawCells[0]

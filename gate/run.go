@@ -70,7 +70,8 @@ type Repetition struct {
 	Requests       Counts             `json:"requests"` // of the window
 	Metrics        map[Metric]Summary `json:"metrics"`
 	// Histograms holds each distribution as an HdrHistogram in its V2 compressed
-	// encoding, base64, of whole nanoseconds with three significant digits.
+	// encoding, base64, of whole nanoseconds with three significant digits; what is
+	// longer than an hour stands in it as an hour. No statistic is taken from it.
 	Histograms map[Metric]string `json:"histograms,omitempty"`
 	Observed   Observed          `json:"observed"`
 	Client     Client            `json:"client"`
