@@ -10,6 +10,7 @@
 package runner
 
 import (
+	"math"
 	"time"
 
 	"github.com/servegate/servegate/gate"
@@ -72,6 +73,7 @@ type Measure struct {
 	Boot           Boot
 	RequestTimeout time.Duration // a request that takes longer is a timeout
 	DrainTimeout   time.Duration // requests that are still in flight after it are cancelled
+	HangTimeout    time.Duration // an engine that sends nothing for so long while requests are in flight hangs; 0: never
 }
 
 // Boot says how often the engine is booted.
@@ -81,4 +83,23 @@ type Boot string
 const (
 	BootPerRepetition Boot = "repetition" // once for each round of repetitions over all cells
 	BootOnce          Boot = "run"
+)
+
+// WarmupRequests is the number of requests before the measured phase: what m says, or
+// else twice the concurrency of a closed loop, and five seconds of an open one.
+func (c Cell) WarmupRequests(m Measure) int {
+	switch {
+	case m.Warmup > 0:
+		return m.Warmup
+	case c.Load.Closed():
+		return 2 * c.Load.Concurrency
+	default:
+		return max(minWarmup, int(math.Ceil(c.Load.Rate*warmupTime.Seconds())))
+	}
+}
+
+// The default warm-up of an open loop.
+const (
+	minWarmup  = 16
+	warmupTime = 5 * time.Second
 )

@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/servegate/servegate/runner/engine"
+	"github.com/servegate/servegate/runner/engine/attach"
+	"github.com/servegate/servegate/runner/engine/process"
+)
+
+// interruptGrace is how long an engine has to end once the run was interrupted: who
+// pressed Ctrl-C waits for it, and CI kills us after 7.5 s.
+const interruptGrace = 3 * time.Second
+
+// engineLog is the role under which the engine's log is stored.
+const engineLog = "engine"
+
+// booted is an engine that is ready, and what it can do.
+type booted struct {
+	handle engine.Handle
+	boot   int // which boot of the run it is, from 1
+	traits traits
+}
+
+// ensureEngine boots the engine, or attaches to it, where none is there.
+func (s *session) ensureEngine(ctx context.Context) error {
+	if s.engine != nil {
+		return nil
+	}
+	s.boots++
+	launcher, what := s.launcher()
+	s.options.Notify(Event{Kind: Booting, Boot: s.boots, Text: what})
+	start := time.Now()
+	handle, err := launcher.Launch(ctx)
+	if err != nil {
+		return s.stage(ctx, "boot engine", err)
+	}
+	s.engine = &booted{handle: handle, boot: s.boots}
+	if err := engine.AwaitReady(ctx, handle, s.probe()); err != nil {
+		return s.stage(ctx, "boot engine", err)
+	}
+	s.options.Notify(Event{Kind: Ready, Boot: s.boots, Spent: time.Since(start)})
+	t, err := s.learn(ctx, handle.URL())
+	if err != nil {
+		return s.stage(ctx, "probe engine", err)
+	}
+	s.engine.traits = t
+	return nil
+}
+
+// launcher is the one that the plan asks for, and what it starts in words.
+func (s *session) launcher() (engine.Launcher, string) {
+	e := s.plan.Engine
+	if e.Attach != nil {
+		return attach.Launcher{URL: e.Attach.URL}, "nothing: attaching to " + e.Attach.URL
+	}
+	p := e.Process
+	return process.Launcher{
+		Command:    p.Command,
+		Model:      s.plan.Model,
+		Dir:        p.Dir,
+		Env:        p.Env,
+		PassEnv:    p.PassEnv,
+		Secrets:    p.Secrets,
+		LogPath:    filepath.Join(s.options.Out.Dir(), "logs", engineLog+".log"),
+		Grace:      e.StopGrace,
+		Supervisor: s.options.Supervisor,
+	}, strings.Join(p.Command, " ")
+}
+
+// probe says how the engine shows that it is ready.
+func (s *session) probe() engine.Probe {
+	header := http.Header{}
+	if key := s.apiKey(); key != "" {
+		header.Set("Authorization", "Bearer "+key)
+	}
+	return engine.Probe{
+		Header:     header,
+		Timeout:    s.plan.Engine.ReadyTimeout,
+		FirstToken: s.firstToken,
+	}
+}
+
+// apiKey is the bearer token of the engine's API, empty if it has none.
+func (s *session) apiKey() string {
+	if s.plan.Engine.APIKey == "" {
+		return ""
+	}
+	return s.options.Getenv(s.plan.Engine.APIKey)
+}
+
+// stop ends the engine, if one runs, and waits until all of it is gone: with the grace
+// of the plan, or with a short one where the run was interrupted.
+func (s *session) stop(ctx context.Context) error {
+	if s.engine == nil {
+		return nil
+	}
+	e := s.engine
+	s.engine = nil
+	s.options.Notify(Event{Kind: Stopping, Boot: e.boot})
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	// An interrupt before or during the stop shortens the grace.
+	release := context.AfterFunc(ctx, func() { time.AfterFunc(interruptGrace, cancel) })
+	defer release()
+	return e.handle.Stop(patient)
+}

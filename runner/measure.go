@@ -1,0 +1,243 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/servegate/servegate/gate"
+	"github.com/servegate/servegate/gate/rundir"
+	"github.com/servegate/servegate/runner/load"
+	"github.com/servegate/servegate/runner/openai"
+	"github.com/servegate/servegate/runner/workload"
+)
+
+// spareConnections is how many idle connections an open loop keeps beside those in
+// use: it doesn't know its concurrency.
+const spareConnections = 32
+
+// measurement is one repetition as it goes on.
+type measurement struct {
+	session  *session
+	cell     *cellState
+	facts    gate.Facts
+	client   *openai.Client
+	requests *workload.Generator
+	out      *rundir.RepetitionWriter
+	metrics  *observer
+	origin   time.Time
+
+	flying   atomic.Int64 // requests in flight
+	measured atomic.Int64 // measured requests that ended
+	finished atomic.Int64 // requests that ended with success, of any phase
+	unsure   atomic.Int64 // requests that reached the engine and ended otherwise
+	phase    atomic.Pointer[gate.Phase]
+}
+
+// measure runs one repetition and derives it from the records that were written. lost
+// says that the engine was lost during it. The repetition is returned, with what was
+// measured until then, also where the context ended; it is nil where there is none.
+func (s *session) measure(ctx context.Context, c *cellState, f gate.Facts) (rep *gate.Repetition, lost *lostError, err error) {
+	m := &measurement{session: s, cell: c, facts: f}
+	if err := m.prepare(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer m.client.Close()
+	lost, err = m.drive(ctx)
+	m.facts.Stamps = m.client.Stamps()
+	if lost != nil {
+		m.facts.Faults = append(m.facts.Faults, lost.Error())
+	}
+	if ctx.Err() != nil {
+		m.facts.Faults = append(m.facts.Faults, "interrupted")
+	}
+	if err := errors.Join(err, m.out.Close()); err != nil {
+		return nil, lost, err
+	}
+	rep, err = m.derive()
+	return rep, lost, err
+}
+
+// prepare opens everything that the repetition needs before its first request.
+func (m *measurement) prepare(ctx context.Context) error {
+	s, e := m.session, m.session.engine
+	var err error
+	if m.requests, err = s.generator(m.cell, e.traits, m.facts.Index); err != nil {
+		return fmt.Errorf("make requests: %w", err)
+	}
+	if m.out, err = s.options.Out.Repetition(m.cell.ID, m.facts.Index); err != nil {
+		return err
+	}
+	m.client, err = openai.New(openai.Options{
+		BaseURL:        e.handle.URL(),
+		APIKey:         s.apiKey(),
+		RequestTimeout: s.plan.Measure.RequestTimeout,
+	})
+	if err == nil {
+		n, spare := m.connections()
+		if err = m.client.Open(ctx, n, spare); err != nil {
+			m.client.Close()
+		}
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("open connections: %w", err), m.out.Close())
+	}
+	return nil
+}
+
+// connections is how many connections the load wants to have open, and how many idle.
+func (m *measurement) connections() (n, spare int) {
+	if m.cell.Load.Closed() {
+		return m.cell.Load.Concurrency, 0
+	}
+	return spareConnections, spareConnections
+}
+
+// drive puts the load on the engine and watches over both.
+func (m *measurement) drive(ctx context.Context) (*lostError, error) {
+	waiter, err := load.NewWaiter()
+	if err != nil {
+		return nil, err
+	}
+	defer waiter.Close()
+	m.metrics = observe(ctx, m.session, m.out)
+	m.origin = time.Now()
+	m.facts.Start = m.origin.UTC().Truncate(time.Millisecond)
+	m.client.SetOrigin(m.origin)
+
+	loadCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopWatch := m.watch(loadCtx, cancel)
+	result, err := load.Drive(loadCtx, load.Options{
+		Spec:         m.cell.Load,
+		Amount:       m.session.amount(m.cell),
+		Seed:         m.facts.Seed,
+		Origin:       m.origin,
+		DrainTimeout: m.session.plan.Measure.DrainTimeout,
+		Wait:         waiter.Wait,
+	}, m.next)
+	stopWatch()
+	return m.conclude(ctx, loadCtx, result, err)
+}
+
+// conclude sorts out how a drive ended. Only what is nobody's finding is an error: a
+// lost engine is one, and an overload is a fault of the repetition.
+func (m *measurement) conclude(ctx, loadCtx context.Context, r load.Result, err error) (*lostError, error) {
+	var lost *lostError
+	if cause := context.Cause(loadCtx); ctx.Err() == nil && cause != nil {
+		errors.As(cause, &lost)
+	}
+	if lost == nil && m.session.engine.handle.Life().Ended() {
+		lost = died(m.session.engine.handle.Life())
+	}
+	found := m.metrics.finish(ctx, clientCounts{ok: m.finished.Load(), unsure: m.unsure.Load()}, lost == nil)
+	m.facts.Engine = found.engine
+	m.facts.Faults = append(m.facts.Faults, found.reasons...)
+	if lost == nil {
+		lost = found.lost
+	}
+	switch {
+	case lost != nil, err == nil, ctx.Err() != nil:
+		return lost, nil
+	case errors.Is(err, load.ErrOverload):
+		m.facts.Faults = append(m.facts.Faults, fmt.Sprintf("the load was given up with %d requests in flight: the engine does not keep up with the arrival rate", r.Peak))
+		return nil, nil
+	}
+	return nil, err
+}
+
+// next builds a request before it is due.
+func (m *measurement) next(phase gate.Phase, index int) load.Send {
+	call := m.session.call(m.cell, m.session.engine.traits, m.requests.Request(phase, index))
+	call.Phase, call.Index = phase, index
+	prepared, err := m.client.Prepare(call)
+	return func(ctx context.Context, t load.Ticket) {
+		m.phase.Store(&t.Phase)
+		m.flying.Add(1)
+		defer m.flying.Add(-1)
+		r := gate.Request{Phase: phase, Index: index, Outcome: gate.Connect, Input: gate.Unknown, Output: gate.Unknown, Cached: gate.Unknown}
+		if err != nil {
+			r.Error = err.Error()
+		} else {
+			r = prepared.Send(ctx)
+		}
+		r.Due, r.Stream = t.Due, t.Stream
+		m.record(&r)
+	}
+}
+
+// record keeps the record of a request that has ended.
+func (m *measurement) record(r *gate.Request) {
+	switch {
+	case r.Outcome == gate.OK:
+		m.finished.Add(1)
+	case r.Outcome != gate.Connect:
+		m.unsure.Add(1)
+	}
+	if r.Phase == gate.Measure {
+		m.measured.Add(1)
+	}
+	_ = m.out.Add(r) // its error stays with the writer, which is asked while we watch
+}
+
+// watch looks after the repetition until the returned function is called.
+func (m *measurement) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
+	watching, end := context.WithCancel(ctx)
+	w := watch{
+		life:     m.session.engine.handle.Life(),
+		patience: m.session.plan.Measure.HangTimeout,
+		heard:    func() int64 { return m.client.Stats().Reads + m.finished.Load() + m.unsure.Load() },
+		flying:   func() int { return int(m.flying.Load()) },
+		tick: func() {
+			m.tell()
+			if err := m.out.Err(); err != nil {
+				cancel(err)
+			}
+		},
+		give: func(lost *lostError) { cancel(lost) },
+	}
+	var running sync.WaitGroup
+	running.Go(func() { w.run(watching) })
+	return func() {
+		end()
+		running.Wait()
+	}
+}
+
+// tell says how far the repetition is.
+func (m *measurement) tell() {
+	e := Event{
+		Kind: Progress, Cell: m.cell.ID, Index: m.facts.Index, Phase: gate.Warmup,
+		Done: int(m.measured.Load()), Want: m.session.plan.Measure.Requests,
+		Spent: time.Since(m.origin), Of: m.session.plan.Measure.Duration,
+	}
+	if p := m.phase.Load(); p != nil {
+		e.Phase = *p
+	}
+	m.session.options.Notify(e)
+}
+
+// derive reads the records back and computes the repetition from them: what stands in
+// run.json is what the files give, and nothing else.
+func (m *measurement) derive() (*gate.Repetition, error) {
+	dir, err := rundir.Open(m.session.options.Out.Dir())
+	if err != nil {
+		return nil, err
+	}
+	var buf rundir.Buffer
+	reqs, err := dir.ReadRequests(m.cell.ID, m.facts.Index, &buf)
+	if err != nil {
+		return nil, err
+	}
+	rep := gate.Derive(m.cell.record.Cell, m.facts, reqs)
+	return &rep, nil
+}
+
+// amount is how much of the load a repetition of c has.
+func (s *session) amount(c *cellState) load.Amount {
+	m := s.plan.Measure
+	return load.Amount{Warmup: c.WarmupRequests(m), Requests: m.Requests, Duration: m.Duration}
+}

@@ -1,0 +1,65 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/servegate/servegate/runner/engine"
+)
+
+// watchEvery is how often a repetition is looked after: progress is told, and a hang
+// is looked for.
+const watchEvery = 250 * time.Millisecond
+
+// lostError says that the engine was lost during a repetition: it died, hung, or
+// restarted. Nothing is repeated then, for that is what the gate is there to see.
+type lostError struct{ what string }
+
+func (e *lostError) Error() string { return e.what }
+
+// watch looks after a repetition until ctx ends. It calls give with the reason when
+// the engine has ended, or has sent nothing for longer than patience while requests
+// were in flight. heard counts whatever has come from the engine so far, and flying
+// the requests in flight; tick is called each time round.
+type watch struct {
+	life     *engine.Life
+	patience time.Duration
+	heard    func() int64
+	flying   func() int
+	tick     func()
+	give     func(*lostError)
+}
+
+func (w watch) run(ctx context.Context) {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	last, since := w.heard(), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.life.Done():
+			w.give(died(w.life))
+			return
+		case <-ticker.C:
+		}
+		w.tick()
+		if now := w.heard(); now != last || w.flying() == 0 {
+			last, since = now, time.Now()
+		}
+		if silent := time.Since(since); w.patience > 0 && silent > w.patience {
+			w.give(&lostError{fmt.Sprintf("engine hung: nothing came for %.0f s with %d requests in flight", silent.Seconds(), w.flying())})
+			return
+		}
+	}
+}
+
+// died says how an engine ended, with its last words.
+func died(life *engine.Life) *lostError {
+	text := "engine died: it " + life.Exit().String()
+	if lines := life.LastLines(3); len(lines) > 0 {
+		text += fmt.Sprintf("; its log ends with %q", lines)
+	}
+	return &lostError{text}
+}
