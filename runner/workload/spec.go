@@ -1,5 +1,10 @@
 package workload
 
+import (
+	"errors"
+	"fmt"
+)
+
 // Spec says what the requests of a cell are.
 type Spec struct {
 	Name   string
@@ -68,3 +73,49 @@ const (
 	Normal    Distribution = "normal"
 	Lognormal Distribution = "lognormal"
 )
+
+// Validate says what is wrong with s, if anything: all of it at once.
+func (s Spec) Validate() error {
+	faults := []error{
+		prefixed("input", s.Input.Validate()),
+		prefixed("output", s.Output.Validate()),
+		s.validateForm(),
+		s.validateCache(),
+	}
+	if s.IDs != (IDRange{}) {
+		_, err := s.IDs.vocabulary()
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+func prefixed(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func (s Spec) validateForm() error {
+	switch {
+	case s.API != Completions && s.API != Chat:
+		return fmt.Errorf("api is %q: must be %s or %s", s.API, Completions, Chat)
+	case s.Prompt != Auto && s.Prompt != IDs && s.Prompt != Text:
+		return fmt.Errorf("prompt is %q: must be %s, %s or %s", s.Prompt, Auto, IDs, Text)
+	case s.Prompt == IDs && s.API == Chat:
+		return fmt.Errorf("prompt is %s, and chats take text only: use %s or %s", IDs, Auto, Text)
+	}
+	return nil
+}
+
+func (s Spec) validateCache() error {
+	switch {
+	case s.Cache != Cold && s.Cache != SharedPrefix:
+		return fmt.Errorf("cache is %q: must be %s or %s", s.Cache, Cold, SharedPrefix)
+	case s.Cache == Cold && s.Prefix != 0:
+		return fmt.Errorf("cache is %s with a shared prefix of %d tokens: use %s", Cold, s.Prefix, SharedPrefix)
+	case s.Cache == SharedPrefix && (s.Prefix < 1 || s.Prefix >= s.Input.Low()):
+		return fmt.Errorf("shared prefix is %d tokens: must be at least 1 and leave something of the shortest prompt of %d", s.Prefix, s.Input.Low())
+	}
+	return nil
+}
