@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -60,7 +61,7 @@ func (s *session) launcher() (engine.Launcher, string) {
 	}
 	p := e.Process
 	return process.Launcher{
-		Command:    p.Command,
+		Command:    ourselves(p.Command),
 		Model:      s.plan.Model,
 		Dir:        p.Dir,
 		Env:        p.Env,
@@ -108,4 +109,17 @@ func (s *session) stop(ctx context.Context) error {
 	release := context.AfterFunc(ctx, func() { time.AfterFunc(interruptGrace, cancel) })
 	defer release()
 	return e.handle.Stop(patient)
+}
+
+// ourselves replaces the program "servegate" by the running one, so that a config with
+// the built-in engine needs nothing in PATH and can't meet another version there.
+func ourselves(command []string) []string {
+	if len(command) == 0 || command[0] != "servegate" {
+		return command
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return command
+	}
+	return append([]string{self}, command[1:]...)
 }

@@ -79,17 +79,28 @@ func newSession(ctx context.Context, p Plan, o Options) *session {
 		Started: time.Now().UTC().Truncate(time.Millisecond),
 		Subject: p.Subject,
 		Context: s.machine.context,
-		Cells:   make([]gate.CellRun, len(p.Cells)),
+		Cells:   s.planned(),
 	}
 	for i, c := range p.Cells {
-		record := &s.run.Cells[i]
-		record.Cell = c.Cell
-		record.Planned = p.Measure.Repetitions
-		record.Envelope = s.declared(c)
-		record.Repetitions = []gate.Repetition{}
-		s.cells = append(s.cells, &cellState{Cell: c, record: record})
+		s.cells = append(s.cells, &cellState{Cell: c, record: &s.run.Cells[i]})
 	}
 	return s
+}
+
+// planned is the run's cells before any of them was measured.
+func (s *session) planned() []gate.CellRun {
+	cells := make([]gate.CellRun, len(s.plan.Cells))
+	for i, c := range s.plan.Cells {
+		e := s.declared(c)
+		cells[i] = gate.CellRun{
+			Cell:        c.Cell,
+			Envelope:    e,
+			Fingerprint: e.Fingerprint(),
+			Planned:     s.plan.Measure.Repetitions,
+			Repetitions: []gate.Repetition{},
+		}
+	}
+	return cells
 }
 
 // newID draws the name of a run.

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/servegate/servegate/cmd/internal/config"
-	"github.com/servegate/servegate/gate/rundir"
 	"github.com/servegate/servegate/runner"
 )
 
@@ -38,7 +37,6 @@ func exitCode(err error) int {
 	var (
 		usage    *usageError
 		faults   *config.Faults
-		given    *rundir.FileError
 		unfilled *runner.PlanError
 	)
 	switch {
@@ -46,7 +44,7 @@ func exitCode(err error) int {
 		return ExitPassed
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.As(err, &usage), errors.As(err, &faults), errors.As(err, &given), errors.As(err, &unfilled):
+	case errors.As(err, &usage), errors.As(err, &faults), errors.As(err, &unfilled):
 		return ExitUsage
 	default:
 		return ExitMeasure

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/servegate/servegate/cmd/internal/config"
+	"github.com/servegate/servegate/gate"
+)
+
+// Main runs the command line args and returns the exit code. The first SIGINT or
+// SIGTERM ends what goes on in good order; a second one ends the process.
+func Main(env Env, args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, env, args)
+}
+
+// codeError is an exit code that needs no word: the command has said it all.
+type codeError int
+
+func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+func run(ctx context.Context, env Env, args []string) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := root.ExecuteContext(ctx)
+	var code codeError
+	if errors.As(err, &code) {
+		return int(code)
+	}
+	if err != nil {
+		complain(env.Stderr, err)
+	}
+	return exitCode(err)
+}
+
+// complain prints an error, a line each where there are several, and its hint.
+func complain(w io.Writer, err error) {
+	var faults *config.Faults
+	if errors.As(err, &faults) {
+		fmt.Fprintln(w, faults.Error())
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(w, "servegate: interrupted")
+		return
+	}
+	fmt.Fprintf(w, "servegate: %v\n", err)
+	if hint := hintOf(err); hint != "" {
+		fmt.Fprintf(w, "servegate: hint: %s\n", hint)
+	}
+}
+
+// newRoot builds the command tree.
+func newRoot(env Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "servegate",
+		Short: "Gate the performance of LLM-serving engines",
+		Long: `servegate boots an LLM-serving engine, measures a pinned matrix of workloads and
+loads against its OpenAI-compatible API, and writes down what happened: raw requests,
+metrics, and the conditions that they hold under.
+
+Begin with:
+  servegate validate -c servegate.yaml      what would be measured, and under which conditions
+  servegate run -c servegate.yaml --out DIR boot the engine, measure, write DIR`,
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return &usageError{err: fmt.Errorf("unknown command %q", args[0]), hint: suggest(cmd, args[0])}
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err: err, hint: "see " + cmd.CommandPath() + " --help"}
+	})
+	root.AddCommand(newRun(env), newValidate(env), newVerify(env), newSchema(env), newEngine(env))
+	return root
+}
+
+// suggest names the command that was probably meant.
+func suggest(cmd *cobra.Command, typed string) string {
+	if near := cmd.SuggestionsFor(typed); len(near) > 0 {
+		return "did you mean servegate " + near[0] + "?"
+	}
+	return "see servegate --help"
+}
+
+// noArgs is cobra.NoArgs as a fault of the command line.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{err: fmt.Errorf("unexpected argument %q", args[0]), hint: "see " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+// version is the version of the module, as the Go toolchain has stamped it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
+// tool is this servegate, as it stands in the files that it writes.
+func tool() gate.Tool { return gate.Tool{Name: "servegate", Version: version()} }
