@@ -69,7 +69,7 @@ func TestScheduleScalesWithRate(t *testing.T) {
 }
 
 func TestGapDistributions(t *testing.T) {
-	const n = 200_000
+	const n = 100_000
 	tests := []struct {
 		process Process
 		cv      float64 // coefficient of variation of the gaps

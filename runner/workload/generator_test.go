@@ -100,13 +100,13 @@ func TestNonceIsUnique(t *testing.T) {
 	for _, form := range []Prompt{IDs, Text} {
 		o := options(t, cold, form)
 		o.Spec.Input, o.Spec.Output = Lengths{Distribution: Fixed, Mean: 24}, fixed512
-		seen := make(map[string]bool, 200_000)
+		seen := make(map[string]bool, 100_000)
 		first := map[string]int{}
 		for rep := range 2 {
 			o.Repetition = rep
 			g := newGenerator(t, o)
 			for _, phase := range []gate.Phase{gate.Warmup, gate.Measure} {
-				for i := range 50_000 {
+				for i := range 25_000 {
 					start := begin(g.Request(phase, i))
 					if key := strings.Join(start, " "); seen[key] {
 						t.Fatalf("%s, repetition %d, %s %d: start %q was there before", form, rep, phase, i, key)
@@ -119,7 +119,7 @@ func TestNonceIsUnique(t *testing.T) {
 		}
 		// even caches that share single tokens share little: first tokens are spread evenly
 		for unit, n := range first {
-			if share := float64(n) / 200_000; share > 2.0/241 {
+			if share := float64(n) / 100_000; share > 2.0/241 {
 				t.Errorf("%s: got %q first in %.2f %% of the prompts", form, unit, 100*share)
 			}
 		}

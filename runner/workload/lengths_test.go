@@ -104,7 +104,7 @@ func TestDrawnLengths(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.lengths.String(), func(t *testing.T) {
-			const n = 200_000
+			const n = 100_000
 			counts, mean, sd := drawn(t, tt.lengths, n)
 			rounding := 10 / tt.lengths.Mean / tt.lengths.Mean // see Lengths.Expected; 0 for uniform
 			if tt.lengths.Distribution == Uniform {
