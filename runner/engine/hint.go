@@ -107,7 +107,7 @@ func exitHint(e Exit) string {
 // answerHint goes by what the server answered.
 func answerHint(a *answerError) string {
 	switch {
-	case a.html:
+	case a.html && a.status == http.StatusOK:
 		return "a web page answers there, not an engine's API: check host and port"
 	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:
 		return "the server wants a key: name the variable that holds it under engine.api_key"

@@ -100,10 +100,10 @@ func (e *answerError) absent() bool {
 func (e *answerError) Error() string {
 	s := fmt.Sprintf("get %s: status %d %s", e.path, e.status, http.StatusText(e.status))
 	switch {
-	case e.html:
-		s += ", an HTML page"
 	case e.excerpt != "":
 		s += fmt.Sprintf(" %.200q", e.excerpt)
+	case e.html:
+		s += ", an HTML page"
 	}
 	return s
 }

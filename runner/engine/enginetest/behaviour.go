@@ -170,7 +170,10 @@ func startDaemon(kind string, socket *os.File, env []string) error {
 	cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdout, os.Stderr, env
 	cmd.ExtraFiles = []*os.File{socket}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	return cmd.Start()
+	if err := cmd.Start(); err != nil || kind != "parent" {
+		return err
+	}
+	return cmd.Wait() // then its daemon runs, and is an orphan
 }
 
 // daemon is a process that an engine leaves behind: it ignores SIGTERM and holds its

@@ -17,7 +17,7 @@ import (
 
 // Grace is how long the suite wants engines to have between being asked to end and being
 // killed.
-const Grace = time.Second
+const Grace = 500 * time.Millisecond
 
 // generous bounds everything that must happen soon, on a machine that is busy.
 const generous = 30 * time.Second

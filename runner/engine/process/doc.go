@@ -5,8 +5,9 @@
 // [Supervise]). It leads a session of its own, adopts whatever the engine's processes
 // orphan, writes the engine's log, and holds the read end of a pipe whose other end is
 // ours. When that pipe closes, be it by kill -9, it ends the engine. Should the
-// supervisor itself be killed, the kernel kills the engine with it, and the launcher
-// looks for what else carries the engine's mark.
+// supervisor itself be killed, the kernel kills the engine with it, and a second process
+// above it (the guard) ends what it had adopted. Should both be killed, the launcher
+// looks for what carries the engine's mark, its session or its process group.
 //
 // Elsewhere than on Linux there are no orphans to adopt and no marks to read: the
 // engine's process group is ended, and a daemon that left it survives.

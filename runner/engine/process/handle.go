@@ -67,7 +67,7 @@ func (h *handle) boot(ctx context.Context) error {
 		err = link.begin(ctx, h.spec(port, mark))
 	}
 	if err != nil {
-		link.dispose(orphanLimit)
+		link.dispose()
 		return h.withLastWords(err)
 	}
 	h.link, h.url, h.started = link, fmt.Sprintf("http://127.0.0.1:%d", port), time.Now()
@@ -166,7 +166,7 @@ func (h *handle) stopAsked() bool {
 
 // lost cleans up after a supervisor that ended without saying so: it was killed.
 func (h *handle) lost(link *supervisorLink) {
-	h.left = link.dispose(orphanLimit)
+	h.left = link.dispose()
 	h.end(engine.Exit{
 		Code: -1, Signal: "SIGKILL", At: time.Now(), Stopped: h.stopAsked(),
 		Note: "its supervisor was killed, and the engine with it", LastLines: h.lastLines(exitLines),

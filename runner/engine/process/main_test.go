@@ -8,20 +8,17 @@ import (
 	"github.com/servegate/servegate/runner/engine/enginetest"
 )
 
-// The test binary also is the supervisor, the engine, and a servegate that gets killed.
-const (
-	superviseArg = "test-supervise"
-	launchArg    = "test-launch"
-)
+// superviseArg makes the test binary the supervisor.
+const superviseArg = "test-supervise"
+
+// roles are what the test binary can be beside a test and an engine.
+var roles = map[string]func() int{superviseArg: Supervise}
 
 func TestMain(m *testing.M) {
 	enginetest.Main()
 	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case superviseArg:
-			os.Exit(Supervise())
-		case launchArg:
-			os.Exit(launchAndWait(enginetest.Behaviour(os.Args[2])))
+		if role, ok := roles[os.Args[1]]; ok {
+			os.Exit(role())
 		}
 	}
 	os.Exit(m.Run())

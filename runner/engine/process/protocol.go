@@ -31,7 +31,10 @@ type spec struct {
 }
 
 // order tells the supervisor to end the engine, and to kill it after the grace.
-type order struct{ Grace time.Duration }
+type order struct {
+	Grace time.Duration
+	Lost  bool // nobody told so: the launcher is gone
+}
 
 // report is what a supervisor has to say.
 type report struct {
@@ -60,10 +63,12 @@ const (
 	// a process that waits for a driver dies when the driver lets go of it.
 	killLimit = time.Second
 	// orphanLimit is how long the launcher does, once the supervisor is gone.
-	orphanLimit = 500 * time.Millisecond
+	orphanLimit = 200 * time.Millisecond
+	// guardLimit is how long a lost supervisor's guard has for that before.
+	guardLimit = 200 * time.Millisecond
 	// patience is how much longer than agreed the launcher waits for a supervisor before
 	// it takes matters into its own hands.
-	patience = killLimit + 300*time.Millisecond
+	patience = killLimit + 200*time.Millisecond
 	// leftoverGrace is how long processes have that outlive an engine which ended by
 	// itself: what they would still want to write has no reader.
 	leftoverGrace = 2 * time.Second

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -14,14 +13,8 @@ import (
 	"github.com/servegate/servegate/runner/engine"
 )
 
-// Supervise is the whole of the supervisor process: it starts the engine that it is
-// told of over an inherited pipe, ends it when it is told to or when that pipe closes,
-// and returns the code that the process is to exit with: the engine's own, 128 plus the
-// signal that ended it, 126 if it could not be started, or 2 if nobody speaks to it
-// (it is no command for humans).
-func Supervise() int {
-	// The kernel sends the engine its death signal when the thread that forked it ends.
-	runtime.LockOSThread()
+// supervise is the supervisor proper; see [Supervise].
+func supervise() int {
 	for fd := controlFD; fd <= logFD; fd++ {
 		unix.CloseOnExec(fd) // an engine that held the pipes open would hide our death
 	}
@@ -59,15 +52,14 @@ type supervisor struct {
 	signals  chan os.Signal
 
 	ending   bool      // the engine was asked to end, or has ended
-	stopped  bool      // it was asked
+	stopped  bool      // it was asked, by the launcher
 	deadline time.Time // when whoever is left is killed, if ending
 }
 
 // start begins to adopt orphans and starts the engine, with its output in a pipe.
 func (s *supervisor) start() error {
-	// Ctrl-C and a job's end reach us as signals too: they mean the same as the pipe.
 	s.signals = make(chan os.Signal, 1)
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(s.signals, endSignals...)
 	if err := adoptOrphans(); err != nil {
 		return err
 	}
@@ -86,7 +78,7 @@ func (s *supervisor) start() error {
 		Files: []uintptr{null.Fd(), w.Fd(), w.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
-	dieWithParent(attr.Sys)
+	signalledByParentsDeath(attr.Sys, syscall.SIGKILL)
 	// Not os/exec: all children are reaped in one place, see reap.
 	if s.pid, err = syscall.ForkExec(s.spec.Program, s.spec.Argv, attr); err != nil {
 		return err
@@ -101,7 +93,7 @@ func (s *supervisor) listen(dec *gob.Decoder) {
 	for {
 		var o order
 		if err := dec.Decode(&o); err != nil {
-			s.orders <- order{Grace: s.spec.Grace}
+			s.orders <- order{Grace: s.spec.Grace, Lost: true}
 			return
 		}
 		s.orders <- o
@@ -122,10 +114,9 @@ func (s *supervisor) run() (left []string) {
 			s.reportExit(status)
 			s.end(min(s.spec.Grace, leftoverGrace))
 		case o := <-s.orders:
-			s.stopped = true
+			s.stopped = s.stopped || !o.Lost
 			s.end(o.Grace)
 		case <-s.signals:
-			s.stopped = true
 			s.end(s.spec.Grace)
 		case now := <-kill:
 			if now.After(s.deadline.Add(killLimit)) {
@@ -179,10 +170,7 @@ func (s *supervisor) reportExit(status unix.WaitStatus) {
 	if err := s.log.Fault(); err != nil {
 		exit.LogFault = err.Error()
 	}
-	s.code = exit.Code
-	if status.Signaled() {
-		s.code = 128 + int(status.Signal())
-	}
+	s.code = exitCode(status)
 	s.report(report{Kind: exited, Exit: exit})
 }
 

@@ -165,8 +165,16 @@ func (s *supervisorLink) next() (report, bool) {
 	return r, true
 }
 
-// kill kills the supervisor, and by that the engine.
-func (s *supervisorLink) kill() { _ = s.cmd.Process.Kill() }
+// kill does the work of a supervisor that doesn't: it kills the engine with everything
+// below it, then the supervisor and its guard.
+func (s *supervisorLink) kill() {
+	if s.cmd.Process.Signal(syscall.Signal(0)) != nil {
+		return // gone, and its number may be another's
+	}
+	// As long as the guard is there, orphans gather below it, where they can be found.
+	killBelow(s.cmd.Process.Pid, orphanLimit)
+	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+}
 
 // release frees what a supervisor that is gone has left with us.
 func (s *supervisorLink) release() {
@@ -174,10 +182,12 @@ func (s *supervisorLink) release() {
 	_ = s.cmd.Wait() // its exit code is the engine's, which was reported
 }
 
-// dispose kills the supervisor, if somebody hasn't yet, and whatever is left of its
-// engine, and describes what could not be killed within the limit.
-func (s *supervisorLink) dispose(limit time.Duration) []string {
-	s.kill()
+// dispose ends a supervisor that was lost or never came to work, with whatever is left
+// of its engine, and describes what could not be killed.
+func (s *supervisorLink) dispose() []string {
+	s.order(0)
+	timer := time.AfterFunc(guardLimit, s.kill)
 	s.release()
-	return killOrphans(s.mark, s.engine, limit)
+	timer.Stop()
+	return killOrphans(s.mark, s.engine, orphanLimit)
 }

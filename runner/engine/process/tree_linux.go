@@ -22,8 +22,18 @@ func adoptOrphans() error {
 	return nil
 }
 
-// dieWithParent has the kernel kill a child when the thread that forks it ends.
-func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+// canAdopt says that adoptOrphans works.
+const canAdopt = true
+
+// signalledByParentsDeath has the kernel send a signal to a child when the thread that
+// forks it ends.
+func signalledByParentsDeath(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }
+
+// nameProcess sets what ps and killall call us. Whoever kills servegate by its name must
+// not hit the one that cleans up after it; up to 15 bytes.
+func nameProcess(name string) {
+	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // cosmetic elsewhere
+}
 
 // awaitGroup has nothing to wait for: without children we have no descendants.
 func awaitGroup(int) {}
@@ -52,6 +62,23 @@ func survivors(int) []string {
 		return []string{"unknown: " + err.Error()}
 	}
 	return describe(descendants(all, os.Getpid()))
+}
+
+// killBelow kills all descendants of a process, for as long as limit.
+func killBelow(root int, limit time.Duration) {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(killEvery) {
+		all, err := processes()
+		if err != nil {
+			return
+		}
+		below := descendants(all, root)
+		if len(below) == 0 {
+			return
+		}
+		for _, p := range below {
+			p.signal(unix.SIGKILL)
+		}
+	}
 }
 
 // killOrphans kills what a lost supervisor's engine has left behind, for as long as

@@ -12,8 +12,15 @@ import (
 // adoptOrphans can't be done here: a daemon that leaves the engine's group survives.
 func adoptOrphans() error { return nil }
 
-// dieWithParent can't be done here: the launcher kills the group of a lost supervisor.
-func dieWithParent(*syscall.SysProcAttr) {}
+// canAdopt says that adoptOrphans doesn't work.
+const canAdopt = false
+
+// signalledByParentsDeath can't be done here: the launcher kills the group of a lost
+// supervisor.
+func signalledByParentsDeath(*syscall.SysProcAttr, syscall.Signal) {}
+
+// nameProcess can't be done here.
+func nameProcess(string) {}
 
 // awaitGroup returns when nobody is left in the engine's process group.
 func awaitGroup(engine int) {
@@ -35,6 +42,9 @@ func survivors(engine int) []string {
 	}
 	return []string{fmt.Sprintf("process group %d", engine)}
 }
+
+// killBelow can't be done here: killOrphans follows it.
+func killBelow(int, time.Duration) {}
 
 // killOrphans kills the engine's process group, for as long as limit.
 func killOrphans(_ string, engine int, limit time.Duration) []string {
