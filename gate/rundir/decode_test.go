@@ -79,7 +79,7 @@ func TestDecodeRefuses(t *testing.T) {
 // TestDecoderMemory reads records into the same memory again: none may change under one
 // that was read before, until reset.
 func TestDecoderMemory(t *testing.T) {
-	reqs := testRequests(1, 300, 1000) // many blocks of the arena
+	reqs := testRequests(1, 60, 1000) // many blocks of the arena
 	reqs = append(reqs, testRequests(2, 2, 3*arenaBlock)...)
 	for i := range reqs {
 		reqs[i].ChunkTokens = slices.Repeat([]int{i}, len(reqs[i].Arrivals))
