@@ -53,11 +53,11 @@ func (s *session) ensureEngine(ctx context.Context) error {
 	return nil
 }
 
-// launcher is the one that the plan asks for, and what it starts in words.
+// launcher is the one that the plan asks for, and what it does in words.
 func (s *session) launcher() (engine.Launcher, string) {
 	e := s.plan.Engine
 	if e.Attach != nil {
-		return attach.Launcher{URL: e.Attach.URL}, "nothing: attaching to " + e.Attach.URL
+		return attach.Launcher{URL: e.Attach.URL}, "attaching to " + e.Attach.URL
 	}
 	p := e.Process
 	return process.Launcher{
@@ -70,7 +70,7 @@ func (s *session) launcher() (engine.Launcher, string) {
 		LogPath:    filepath.Join(s.options.Out.Dir(), "logs", engineLog+".log"),
 		Grace:      e.StopGrace,
 		Supervisor: s.options.Supervisor,
-	}, strings.Join(p.Command, " ")
+	}, "starting " + strings.Join(p.Command, " ")
 }
 
 // probe says how the engine shows that it is ready.
@@ -94,6 +94,18 @@ func (s *session) apiKey() string {
 	return s.options.Getenv(s.plan.Engine.APIKey)
 }
 
+// reboot stops the engine where the plan wants a new one for each repetition. One that
+// was only attached to stays as it is.
+func (s *session) reboot(ctx context.Context) error {
+	if s.plan.Engine.Attach != nil || s.plan.Measure.Boot != BootPerRepetition {
+		return nil
+	}
+	if err := s.stop(ctx); err != nil {
+		return s.stage(ctx, "stop engine", err)
+	}
+	return nil
+}
+
 // stop ends the engine, if one runs, and waits until all of it is gone: with the grace
 // of the plan, or with a short one where the run was interrupted.
 func (s *session) stop(ctx context.Context) error {
@@ -102,7 +114,9 @@ func (s *session) stop(ctx context.Context) error {
 	}
 	e := s.engine
 	s.engine = nil
-	s.options.Notify(Event{Kind: Stopping, Boot: e.boot})
+	if s.plan.Engine.Attach == nil {
+		s.options.Notify(Event{Kind: Stopping, Boot: e.boot})
+	}
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	// An interrupt before or during the stop shortens the grace.

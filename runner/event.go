@@ -21,7 +21,7 @@ type Event struct {
 	Of    time.Duration // Progress: the measured duration, where one is set
 
 	Repetition *gate.Repetition // Measured: what came out
-	Text       string           // Warning: what to say; Booting: what is started
+	Text       string           // Warning: what to say; Booting: what is done
 }
 
 // EventKind is the kind of an Event.

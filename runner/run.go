@@ -121,11 +121,11 @@ func (s *session) rounds(ctx context.Context) error {
 				return err
 			}
 		}
-		last := round == s.plan.Measure.Repetitions-1
-		if s.plan.Measure.Boot == BootPerRepetition && !last {
-			if err := s.stop(ctx); err != nil {
-				return &MeasureError{Stage: "stop engine", Err: err}
-			}
+		if round == s.plan.Measure.Repetitions-1 {
+			break // the end of the run stops the engine
+		}
+		if err := s.reboot(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -139,10 +139,8 @@ func (s *session) repetition(ctx context.Context, c *cellState) error {
 	if err != nil || first.Valid || c.record.Invalid != "" {
 		return err
 	}
-	if s.plan.Measure.Boot == BootPerRepetition {
-		if err := s.stop(ctx); err != nil {
-			return &MeasureError{Stage: "stop engine", Err: err}
-		}
+	if err := s.reboot(ctx); err != nil {
+		return err
 	}
 	again, err := s.attempt(ctx, c, first.Index)
 	if err == nil && !again.Valid && c.record.Invalid == "" {

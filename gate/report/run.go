@@ -80,7 +80,7 @@ func scalars(w io.Writer, reps []gate.Repetition) {
 	for _, m := range []gate.Metric{gate.Goodput, gate.RequestThroughput, gate.OutputTokenThroughput} {
 		d, _ := gate.Define(m)
 		got := collect(reps, m, func(s gate.Summary) *float64 { return s.Value })
-		fmt.Fprintf(w, "  %-12s %s%s\n", label(m), mean(got, d.Unit), spread(got, d.Unit))
+		fmt.Fprintf(w, "  %-12s %s%s\n", label(m), mean(got, d.Unit), spread(got))
 	}
 }
 
@@ -132,8 +132,8 @@ func mean(v []float64, u gate.Unit) string {
 	return value(sum/float64(len(v)), u)
 }
 
-// spread prints the lowest and highest of several values.
-func spread(v []float64, u gate.Unit) string {
+// spread prints the lowest and highest of several values, in their unit.
+func spread(v []float64) string {
 	if len(v) < 2 {
 		return ""
 	}
@@ -141,7 +141,7 @@ func spread(v []float64, u gate.Unit) string {
 	for _, x := range v {
 		low, high = min(low, x), max(high, x)
 	}
-	return fmt.Sprintf("  (%s to %s)", value(low, u), value(high, u))
+	return fmt.Sprintf("  (%s to %s)", significant(low, 4), significant(high, 4))
 }
 
 // outcomes writes what became of the requests of all repetitions, valid or not.

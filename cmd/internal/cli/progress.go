@@ -36,7 +36,7 @@ func (p *progress) notify(e runner.Event) {
 	defer p.mu.Unlock()
 	switch e.Kind {
 	case runner.Booting:
-		p.line("boot %d: starting %s", e.Boot, e.Text)
+		p.line("boot %d: %s", e.Boot, e.Text)
 	case runner.Ready:
 		p.line("boot %d: ready after %s", e.Boot, e.Spent.Round(time.Millisecond))
 	case runner.Measuring:
