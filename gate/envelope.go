@@ -108,12 +108,16 @@ func (e Envelope) Set(path string, value any, source Source) error {
 	return nil
 }
 
-// FillUndeclared marks every field that applies and that nobody told as [Undeclared].
-// What applies is decided by the fields that stand in e, so it comes last.
+// FillUndeclared marks every field that applies and that nobody told as [Undeclared],
+// and removes such marks from fields that don't apply. What applies is decided by the
+// fields that stand in e: it comes last, or again when more is known.
 func (e Envelope) FillUndeclared() {
 	for _, f := range EnvelopeFields {
-		if _, told := e[f.Path]; !told && f.applies(e) {
+		switch old, there := e[f.Path]; {
+		case !there && f.applies(e):
 			e[f.Path] = Field{Source: Undeclared}
+		case old.Source == Undeclared && !f.applies(e):
+			delete(e, f.Path)
 		}
 	}
 }

@@ -211,6 +211,22 @@ func TestFillUndeclaredMarksWhatApplies(t *testing.T) {
 	}
 }
 
+func TestFillUndeclaredAgain(t *testing.T) {
+	e := Envelope{}
+	e.FillUndeclared()
+	for path, value := range map[string]any{"cpu.cores": 8, "prompt.form": "ids", "measure.duration": 30} {
+		if err := e.Set(path, value, FromHost); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.FillUndeclared()
+	want := set(t, "cpu.cores", 8, "prompt.form", "ids", "measure.duration", 30)
+	want.FillUndeclared()
+	if diff := Diff(want, e); diff != nil {
+		t.Errorf("filled before and after differs from filled at once: %v", diff)
+	}
+}
+
 func TestDiff(t *testing.T) {
 	config := func(v any) Field { return Field{v, FromConfig} }
 	for _, tt := range []struct {

@@ -87,6 +87,13 @@ func checkRun(run *gate.Run) error {
 		return fmt.Errorf("schema %.40q: expected %s", run.Schema, gate.RunSchema)
 	}
 	var errs []error
+	keys := map[string]bool{}
+	for key := range run.Context { // the only keys that are not ours
+		if keys[fold(key)] {
+			errs = append(errs, fmt.Errorf("context %.40q is there twice, in another case", key))
+		}
+		keys[fold(key)] = true
+	}
 	cells := map[string]bool{}
 	for i := range run.Cells {
 		c := &run.Cells[i]
@@ -214,11 +221,10 @@ func (k *keyChecker) object(depth int) error {
 		if k.allowed != nil && !k.allowed[key] {
 			return fmt.Errorf("unknown key %.40q", key)
 		}
-		folded := strings.ToLower(strings.ToUpper(key))
-		if seen[folded] {
+		if seen[fold(key)] {
 			return fmt.Errorf("key %.40q is given twice", key)
 		}
-		seen[folded] = true
+		seen[fold(key)] = true
 		if err := k.value(depth + 1); err != nil {
 			return err
 		}
@@ -226,3 +232,6 @@ func (k *keyChecker) object(depth int) error {
 	_, err := k.dec.Token()
 	return err
 }
+
+// fold is the same for keys that encoding/json takes for one another.
+func fold(key string) string { return strings.ToLower(strings.ToUpper(key)) }
