@@ -16,6 +16,7 @@ import time
 
 MODEL = "servegate-random"
 JSON = {"Content-Type": "application/json"}
+KEEP = "keep-alive"
 IDS = [3 + (7 * i) % 200 for i in range(24)]
 MESSAGES = [{"role": "user", "content": "Write a short story about a lighthouse."}]
 USAGE = {"include_usage": True}
@@ -39,6 +40,11 @@ def chat(**more):
     return post("/v1/chat/completions", base | more)
 
 
+def halves(bias):
+    """Makes llama.cpp's model choose bytes that begin a character more often."""
+    return {str(3 + byte): bias for byte in range(0xC0, 0x100)}
+
+
 # In order: the metrics before and after bracket what lies between them.
 COMMON = {
     "health": get("/health"),
@@ -55,6 +61,7 @@ COMMON = {
     "completions-continuous-usage-stream": completion(
         stream=True, stream_options=USAGE | {"continuous_usage_stats": True}
     ),
+    "completions-kept-stream": completion(stream=True, stream_options=USAGE, max_tokens=4) + (KEEP,),
     "completions-plain": completion(),
     "chat-stream": chat(stream=True, stream_options=USAGE),
     "chat-plain": chat(),
@@ -74,6 +81,8 @@ OWN = {
         "props": get("/props"),
         "slots": get("/slots"),
         "completions-not-cached-stream": completion(stream=True, stream_options=USAGE, cache_prompt=False),
+        "completions-held-back-stream": completion(stream=True, stream_options=USAGE, logit_bias=halves(7)),
+        "completions-all-held-back-stream": completion(stream=True, stream_options=USAGE, logit_bias=halves(50)),
     },
     "vllm": {
         "version": get("/version"),
@@ -84,18 +93,29 @@ OWN = {
 }
 
 
-def exchange(address, method, path, headers, body):
+def closes(peer):
+    peer.settimeout(1)
+    try:
+        return peer.recv(1) == b""
+    except TimeoutError:
+        return False
+
+
+def exchange(address, method, path, headers, body, connection="close"):
     host, port = address.rsplit(":", 1)
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {address}", "Accept: */*", "Connection: close"]
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Accept: */*", f"Connection: {connection}"]
     if method == "POST":
         headers = headers | {"Content-Length": str(len(body.encode()))}
     lines += [f"{name}: {value}" for name, value in headers.items()]
     request = ("\r\n".join(lines) + "\r\n\r\n" + body).encode()
     received = b""
-    with socket.create_connection((host, int(port)), timeout=120) as connection:
-        connection.sendall(request)
-        while data := connection.recv(65536):
+    with socket.create_connection((host, int(port)), timeout=120) as peer:
+        peer.sendall(request)
+        while data := peer.recv(65536):
             received += data
+            if connection == KEEP and received.endswith(b"\r\n0\r\n\r\n"):
+                print("the connection is", "closed after" if closes(peer) else "open after", end=" ")
+                break
     return request, received
 
 

@@ -22,12 +22,7 @@ CHAT_TEMPLATE = (
 
 
 def vocabulary():
-    """Three special tokens, every byte, and short pieces that detokenize to text.
-
-    The pieces stand for most of the probability, so that nearly every token is seen
-    as text at once; a byte token is half a character at times, which the server holds
-    back: that happens with real models, and must happen here.
-    """
+    """Three special tokens, every byte, and short pieces that detokenize to text."""
     tokens = [("<unk>", TokenType.UNKNOWN), ("<s>", TokenType.CONTROL), ("</s>", TokenType.CONTROL)]
     tokens += [(f"<0x{b:02X}>", TokenType.BYTE) for b in range(256)]
     letters = "abcdefghijklmnopqrstuvwxyz"
@@ -51,6 +46,17 @@ def tensors(vocab):
         yield prefix + "ffn_down.weight", (EMBEDDING, FEED_FORWARD)
     yield "output_norm.weight", (EMBEDDING,)
     yield "output.weight", (vocab, EMBEDDING)
+
+
+def likelihood(tokens):
+    """How far each token's logits spread, one row each.
+
+    The server holds a byte back that is half a character, and drops it where no other
+    half comes: an answer of such bytes only would show no token at all. Real models
+    seldom write one, so here the pieces win: bytes are about 1 % of what is sampled at
+    temperature 1, and next to nothing of what is chosen at 0.
+    """
+    return np.array([[10.0 if kind == TokenType.NORMAL else 3.0] for _, kind in tokens])
 
 
 def write(path):
@@ -80,8 +86,10 @@ def write(path):
         if len(shape) == 1:
             writer.add_tensor(name, np.ones(shape, dtype=np.float32))
             continue
-        weights = rng.normal(0.0, 0.02, size=shape).astype(np.float16)
-        writer.add_tensor(name, weights, raw_dtype=GGMLQuantizationType.F16)
+        weights = rng.normal(0.0, 0.02, size=shape)
+        if name == "output.weight":
+            weights *= likelihood(tokens)
+        writer.add_tensor(name, weights.astype(np.float16), raw_dtype=GGMLQuantizationType.F16)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -49,16 +49,16 @@ func parsed(t *testing.T, body string) Snapshot {
 func count(n int64) *int64 { return &n }
 
 func TestFactsOfRealEngines(t *testing.T) {
-	// Between before and after both engines answered the same 12 requests, one of them
-	// with two choices: 197 output tokens by their usage. vLLM counts the prompt of the
-	// two choices twice (384 = 360 by usage + 24) and a choice as a request; llama.cpp's
-	// usage has it twice, its counters once (323 = 347 - 24).
+	// Between before and after both engines answered the same 13 requests, one of them
+	// with two choices: 201 output tokens by their usage. vLLM counts the prompt of the
+	// two choices twice (408 = 384 by usage + 24) and a choice as a request; llama.cpp's
+	// usage has it twice, its counters once (347 = 371 - 24).
 	tests := []struct {
 		engine string
 		want   gate.EngineFacts
 	}{
-		{"vllm", gate.EngineFacts{Requests: count(13), PromptTokens: count(384), OutputTokens: count(197), Preemptions: count(0)}},
-		{"llamacpp", gate.EngineFacts{PromptTokens: count(323), OutputTokens: count(197)}},
+		{"vllm", gate.EngineFacts{Requests: count(14), PromptTokens: count(408), OutputTokens: count(201), Preemptions: count(0)}},
+		{"llamacpp", gate.EngineFacts{PromptTokens: count(347), OutputTokens: count(201)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.engine, func(t *testing.T) {
