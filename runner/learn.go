@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/servegate/servegate/gate"
@@ -17,6 +18,8 @@ const (
 	probeTokens = 32
 	// firstTokenWords is the length of the prompt that the first real token is asked for.
 	firstTokenWords = 16
+	// firstTokenTries is how often it is asked for where an answer brings an error.
+	firstTokenTries = 5
 )
 
 // traits is what an engine was seen to be and to do.
@@ -45,14 +48,27 @@ func (s *session) firstToken(ctx context.Context, url string) error {
 	var t traits
 	s.identify(ctx, c, &t)
 	p := openai.Params{Model: t.model, Text: words(firstTokenWords), MaxTokens: 1}
-	r, err := c.Complete(ctx, p)
-	if err != nil && r.Status == 404 {
-		p.Chat = true
-		if r, chatErr := c.Complete(ctx, p); chatErr == nil || r.Status != 404 {
-			return chatErr
+	for range firstTokenTries {
+		var r gate.Request
+		if r, err = c.Complete(ctx, p); err != nil && r.Status == http.StatusNotFound && !p.Chat {
+			p.Chat = true
+			r, err = c.Complete(ctx, p)
+		}
+		if err == nil || ctx.Err() != nil || !passing(r.Outcome) {
+			return err
 		}
 	}
 	return err
+}
+
+// passing reports whether an outcome may be one request's bad luck. An engine with a
+// share of errors is measured: they are what the gate is there to see.
+func passing(o gate.Outcome) bool {
+	switch o {
+	case gate.HTTP5xx, gate.Rejected, gate.InBandError, gate.Truncated, gate.Malformed:
+		return true
+	}
+	return false
 }
 
 // words is the beginning of the probing text.

@@ -30,6 +30,7 @@ type measurement struct {
 	metrics  *observer
 	origin   time.Time
 
+	pulse    pulse
 	flying   atomic.Int64 // requests in flight
 	measured atomic.Int64 // measured requests that ended
 	finished atomic.Int64 // requests that ended with success, of any phase
@@ -130,10 +131,12 @@ func (m *measurement) conclude(ctx, loadCtx context.Context, r load.Result, err 
 	if cause := context.Cause(loadCtx); ctx.Err() == nil && cause != nil {
 		errors.As(cause, &lost)
 	}
-	if lost == nil && m.session.engine.handle.Life().Ended() {
-		lost = died(m.session.engine.handle.Life())
+	seen := clientCounts{ok: m.finished.Load(), unsure: m.unsure.Load()}
+	if lost == nil && ctx.Err() == nil && m.pulse.suspect() {
+		lost = m.session.autopsy(ctx)
+		seen.unsure += firstTokenTries
 	}
-	found := m.metrics.finish(ctx, clientCounts{ok: m.finished.Load(), unsure: m.unsure.Load()}, lost == nil)
+	found := m.metrics.finish(ctx, seen, lost == nil)
 	m.facts.Engine = found.engine
 	m.facts.Faults = append(m.facts.Faults, found.reasons...)
 	if lost == nil {
@@ -166,11 +169,15 @@ func (m *measurement) next(phase gate.Phase, index int) load.Send {
 		}
 		r.Due, r.Stream = t.Due, t.Stream
 		m.record(&r)
+		if r.Outcome == gate.Connect {
+			pause(ctx, connectPause)
+		}
 	}
 }
 
 // record keeps the record of a request that has ended.
 func (m *measurement) record(r *gate.Request) {
+	m.pulse.feel(r.Outcome)
 	switch {
 	case r.Outcome == gate.OK:
 		m.finished.Add(1)
@@ -195,6 +202,11 @@ func (m *measurement) watch(ctx context.Context, cancel context.CancelCauseFunc)
 			m.tell()
 			if err := m.out.Err(); err != nil {
 				cancel(err)
+			}
+			if m.pulse.gone() {
+				if lost := m.session.autopsy(watching); lost != nil {
+					cancel(lost)
+				}
 			}
 		},
 		give: func(lost *lostError) { cancel(lost) },

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -73,7 +74,7 @@ func (d *dialer) dial(ctx context.Context) (*conn, error) {
 	c.tls = tls.Client(tlsTransport{c}, d.tls)
 	if err := c.tls.HandshakeContext(ctx); err != nil {
 		c.close()
-		return nil, dialError(d.addr, err)
+		return nil, dialError(d.addr, fmt.Errorf("TLS handshake: %w", err))
 	}
 	return c, nil
 }
@@ -92,6 +93,8 @@ func dialError(addr string, err error) error {
 		return hinted(err, "no local port is free; the server may be closing its connections after each request")
 	case errors.As(err, &record):
 		return hinted(fmt.Errorf("connect to %s: the server doesn't speak TLS", addr), "use http:// in the URL")
+	case errors.Is(err, io.EOF):
+		return hinted(err, "does the server speak TLS? else use http:// in the URL")
 	case errors.As(err, &dns):
 		return hinted(err, "is the host name right?")
 	}

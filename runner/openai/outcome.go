@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func (x *exchange) reason() string {
 func (a *answer) refusal() (gate.Outcome, string) {
 	h := a.head
 	why := fmt.Sprintf("HTTP %d", h.Status)
-	if text := http.StatusText(h.Status); text != "" {
+	if text := cmp.Or(http.StatusText(h.Status), h.Reason); text != "" {
 		why += " " + text
 	}
 	if h.RetryAfter != "" {

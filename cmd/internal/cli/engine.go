@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,12 @@ at speeds and with faults that the flags set. It ends on SIGTERM.`,
 			if err := o.Check(); err != nil {
 				return &usageError{err: fmt.Errorf("check flags: %w", err), hint: "see " + cmd.CommandPath() + " --help"}
 			}
-			return sim.Serve(cmd.Context(), o)
+			err := sim.Serve(cmd.Context(), o)
+			var crash *sim.CrashError
+			if errors.As(err, &crash) {
+				return codeError(crash.Code)
+			}
+			return err
 		},
 	}
 	o.Flags(cmd.Flags())

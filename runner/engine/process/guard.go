@@ -67,7 +67,7 @@ func guard() (code int, err error) {
 	}
 	children := reap(pid)
 	status := <-children
-	for deadline := time.Now().Add(killLimit); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(dyingLimit); time.Now().Before(deadline); {
 		select {
 		case <-children: // closed: nobody is left
 			return exitCode(status), nil

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -67,7 +68,7 @@ func (h *handle) boot(ctx context.Context) error {
 		err = link.begin(ctx, h.spec(port, mark))
 	}
 	if err != nil {
-		link.dispose()
+		link.dispose(hurryLimit)
 		return h.withLastWords(err)
 	}
 	h.link, h.url, h.started = link, fmt.Sprintf("http://127.0.0.1:%d", port), time.Now()
@@ -166,7 +167,7 @@ func (h *handle) stopAsked() bool {
 
 // lost cleans up after a supervisor that ended without saying so: it was killed.
 func (h *handle) lost(link *supervisorLink) {
-	h.left = link.dispose()
+	h.left = link.dispose(dyingLimit)
 	h.end(engine.Exit{
 		Code: -1, Signal: "SIGKILL", At: time.Now(), Stopped: h.stopAsked(),
 		Note: "its supervisor was killed, and the engine with it", LastLines: h.lastLines(exitLines),
@@ -199,33 +200,47 @@ func (h *handle) startAgain() bool {
 }
 
 // Stop ends the engine and everything that it started. It returns within the grace and
-// two seconds; its error names the processes that not even SIGKILL could end by then.
+// two seconds, unless the kernel takes longer to take apart what was killed: then within
+// the grace and some ten seconds. Once ctx has ended it takes two seconds at most. Its
+// error names the processes that are not gone by then.
 func (h *handle) Stop(ctx context.Context) error {
 	h.mu.Lock()
 	h.stopping = true
 	link, grace := h.link, h.launcher.Grace
 	h.mu.Unlock()
-	if ctx.Err() != nil {
-		grace = 0
-	}
-	link.order(grace)
-	limit := time.NewTimer(grace + patience)
-	defer limit.Stop()
-	select {
-	case <-h.gone:
-	case <-limit.C:
-		link.kill()
-	case <-ctx.Done():
-		link.order(0)
-		select {
-		case <-h.gone:
-		case <-time.After(patience):
-			link.kill()
+	if ctx.Err() == nil {
+		link.order(order{Grace: grace, Limit: dyingLimit})
+		if h.goneBy(ctx.Done(), grace+dyingLimit+patience) {
+			return h.leftError()
 		}
 	}
-	<-h.gone
-	if len(h.left) > 0 {
-		return fmt.Errorf("stop engine: still alive after SIGKILL: %s", strings.Join(h.left, ", "))
+	link.order(order{Limit: hurryLimit})
+	if h.goneBy(nil, hurryLimit+patience) {
+		return h.leftError()
 	}
-	return nil
+	link.kill()
+	if h.goneBy(nil, 2*patience) {
+		return h.leftError()
+	}
+	return errors.New("stop engine: everything is killed, and not yet gone")
+}
+
+// goneBy waits until all is gone; false: cut short, or not within the limit.
+func (h *handle) goneBy(cut <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-h.gone:
+		return true
+	case <-cut:
+	case <-timer.C:
+	}
+	return false
+}
+
+func (h *handle) leftError() error {
+	if len(h.left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("stop engine: not gone after SIGKILL: %s", strings.Join(h.left, ", "))
 }

@@ -252,7 +252,9 @@ func TestStopWithAHangingSupervisor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := h.Stop(t.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := h.Stop(ctx); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
 	l.nothingLeft(t)

@@ -33,7 +33,8 @@ type spec struct {
 // order tells the supervisor to end the engine, and to kill it after the grace.
 type order struct {
 	Grace time.Duration
-	Lost  bool // nobody told so: the launcher is gone
+	Limit time.Duration // how long after that it may take to die
+	Lost  bool          // nobody told so: the launcher is gone
 }
 
 // report is what a supervisor has to say.
@@ -59,16 +60,15 @@ const (
 const markName = "SERVEGATE_ENGINE_ID"
 
 const (
-	// killLimit is how long the supervisor tries to kill before it reports what is left:
-	// a process that waits for a driver dies when the driver lets go of it.
-	killLimit = time.Second
-	// orphanLimit is how long the launcher does, once the supervisor is gone.
-	orphanLimit = 200 * time.Millisecond
-	// guardLimit is how long a lost supervisor's guard has for that before.
-	guardLimit = 200 * time.Millisecond
-	// patience is how much longer than agreed the launcher waits for a supervisor before
-	// it takes matters into its own hands.
-	patience = killLimit + 200*time.Millisecond
+	// dyingLimit is how long processes that were killed may take to be gone before they
+	// are reported as left: the kernel needs a while to take one apart that has tens of
+	// GB or a GPU, and forever if a driver doesn't let go of it.
+	dyingLimit = 10 * time.Second
+	// hurryLimit is the same where the caller is in a hurry.
+	hurryLimit = time.Second
+	// patience is how much longer than agreed the launcher waits for a supervisor, or a
+	// lost one's guard, before it takes matters into its own hands.
+	patience = 200 * time.Millisecond
 	// leftoverGrace is how long processes have that outlive an engine which ended by
 	// itself: what they would still want to write has no reader.
 	leftoverGrace = 2 * time.Second

@@ -22,6 +22,7 @@ func supervise() int {
 	s := &supervisor{
 		status: gob.NewEncoder(os.NewFile(statusFD, "status")),
 		orders: make(chan order, 1),
+		limit:  dyingLimit,
 	}
 	dec := gob.NewDecoder(control)
 	if err := dec.Decode(&s.spec); err != nil {
@@ -51,9 +52,10 @@ type supervisor struct {
 	children <-chan unix.WaitStatus // the engine's end; closed when nobody is left
 	signals  chan os.Signal
 
-	ending   bool      // the engine was asked to end, or has ended
-	stopped  bool      // it was asked, by the launcher
-	deadline time.Time // when whoever is left is killed, if ending
+	ending   bool          // the engine was asked to end, or has ended
+	stopped  bool          // it was asked, by the launcher
+	deadline time.Time     // when whoever is left is killed, if ending
+	limit    time.Duration // how long after that they may take to die
 }
 
 // start begins to adopt orphans and starts the engine, with its output in a pipe.
@@ -93,7 +95,7 @@ func (s *supervisor) listen(dec *gob.Decoder) {
 	for {
 		var o order
 		if err := dec.Decode(&o); err != nil {
-			s.orders <- order{Grace: s.spec.Grace, Lost: true}
+			s.orders <- order{Grace: s.spec.Grace, Limit: dyingLimit, Lost: true}
 			return
 		}
 		s.orders <- o
@@ -115,11 +117,12 @@ func (s *supervisor) run() (left []string) {
 			s.end(min(s.spec.Grace, leftoverGrace))
 		case o := <-s.orders:
 			s.stopped = s.stopped || !o.Lost
+			s.limit = min(s.limit, o.Limit)
 			s.end(o.Grace)
 		case <-s.signals:
 			s.end(s.spec.Grace)
 		case now := <-kill:
-			if now.After(s.deadline.Add(killLimit)) {
+			if now.After(s.deadline.Add(s.limit)) {
 				s.finish()
 				return survivors(s.pid)
 			}

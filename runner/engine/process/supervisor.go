@@ -93,19 +93,22 @@ func closeAll(files []*os.File) {
 // begin sends the spec and waits until the engine runs. ctx bounds it.
 func (s *supervisorLink) begin(ctx context.Context, sp spec) error {
 	stop := context.AfterFunc(ctx, func() {
-		// Unblocks both directions; the supervisor ends on the closed pipe.
+		// Unblocks both directions, for good: the supervisor is given up.
 		_ = s.control.SetWriteDeadline(time.Unix(1, 0))
 		_ = s.status.SetReadDeadline(time.Unix(1, 0))
 	})
-	defer stop()
-	if err := s.enc.Encode(sp); err != nil {
-		return s.unheard(ctx, err)
-	}
 	var r report
-	if err := s.dec.Decode(&r); err != nil {
-		return s.unheard(ctx, err)
+	err := s.enc.Encode(sp)
+	if err == nil {
+		err = s.dec.Decode(&r)
 	}
-	if r.Kind != started {
+	if !stop() {
+		err = ctx.Err() // even if the engine runs: the pipes are of no use any more
+	}
+	switch {
+	case err != nil:
+		return s.unheard(ctx, err)
+	case r.Kind != started:
 		return startError(sp.Program, r)
 	}
 	s.engine = r.PID
@@ -150,10 +153,10 @@ func launchError(err error) error {
 }
 
 // order tells the supervisor to end the engine. One that is gone has done so already.
-func (s *supervisorLink) order(grace time.Duration) {
+func (s *supervisorLink) order(o order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.enc.Encode(order{Grace: max(0, grace)})
+	_ = s.enc.Encode(o)
 }
 
 // next returns the supervisor's next report; false: it is gone without one.
@@ -172,7 +175,7 @@ func (s *supervisorLink) kill() {
 		return // gone, and its number may be another's
 	}
 	// As long as the guard is there, orphans gather below it, where they can be found.
-	killBelow(s.cmd.Process.Pid, orphanLimit)
+	killBelow(s.cmd.Process.Pid, patience)
 	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
 }
 
@@ -183,11 +186,11 @@ func (s *supervisorLink) release() {
 }
 
 // dispose ends a supervisor that was lost or never came to work, with whatever is left
-// of its engine, and describes what could not be killed.
-func (s *supervisorLink) dispose() []string {
-	s.order(0)
-	timer := time.AfterFunc(guardLimit, s.kill)
+// of its engine, and describes what was not gone within the limit.
+func (s *supervisorLink) dispose(limit time.Duration) []string {
+	s.order(order{Limit: limit})
+	timer := time.AfterFunc(patience, s.kill)
 	s.release()
 	timer.Stop()
-	return killOrphans(s.mark, s.engine, orphanLimit)
+	return killOrphans(s.mark, s.engine, limit)
 }

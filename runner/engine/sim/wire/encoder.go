@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"strconv"
 
 	"github.com/servegate/servegate/runner/engine/sim/tokenizer"
@@ -34,7 +33,7 @@ type Encoder struct {
 	style  Style
 	head   []byte // a frame of text, up to the text
 	tail   []byte // from the text to the value of finish_reason
-	bare   []byte // a frame, up to the elements of choices
+	bare   []byte // the object, up to the elements of choices
 	cached int
 	total  int // output tokens so far
 	opened bool
@@ -44,23 +43,22 @@ type Encoder struct {
 // tells completions and chats apart; created is in seconds of Unix time.
 func NewEncoder(call *Call, style Style, model, id string, created int64) *Encoder {
 	e := &Encoder{call: call, style: style}
-	object, prefix := "text_completion", "cmpl-"
+	prefix, object := "cmpl-", "text_completion"
 	head, tail := `{"index":0,"text":"`, `","logprobs":null,"finish_reason":`
 	if call.Chat {
-		object, prefix = "chat.completion.chunk", "chatcmpl-"
+		prefix, object = "chatcmpl-", "chat.completion"
 		head, tail = `{"index":0,"delta":{"content":"`, `"},"logprobs":null,"finish_reason":`
+		if call.Stream {
+			object += ".chunk"
+		}
 	}
-	name, err := json.Marshal(model)
-	if err != nil {
-		panic(err) // a string: cannot fail
-	}
-	e.bare = append(e.bare, `data: {"id":"`...)
-	e.bare = append(append(e.bare, prefix...), id...)
+	name := marshal(model)
+	e.bare = append(append(append(e.bare, `{"id":"`...), prefix...), id...)
 	e.bare = append(append(e.bare, `","object":"`...), object...)
 	e.bare = strconv.AppendInt(append(e.bare, `","created":`...), created, 10)
 	e.bare = append(append(e.bare, `,"model":`...), name...)
 	e.bare = append(e.bare, `,"choices":[`...)
-	e.head = append(append(e.head, e.bare...), head...)
+	e.head = append(append(append(e.head, "data: "...), e.bare...), head...)
 	e.tail = []byte(tail)
 	return e
 }
@@ -99,7 +97,7 @@ func (e *Encoder) Frame(dst []byte, ids []int32, finish string) []byte {
 }
 
 func (e *Encoder) role(dst []byte) []byte {
-	dst = append(dst, e.bare...)
+	dst = append(append(dst, "data: "...), e.bare...)
 	dst = append(dst, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],`...)
 	dst = e.promptIDs(dst, true)
 	if e.call.RunningUsage && e.style.RunningUsage && e.style.Usage == UsageAsked {
@@ -111,7 +109,7 @@ func (e *Encoder) role(dst []byte) []byte {
 // Close appends the closing usage, where asked for, and the terminator.
 func (e *Encoder) Close(dst []byte) []byte {
 	if e.call.Usage && e.style.Usage == UsageAsked {
-		dst = append(dst, e.bare...)
+		dst = append(append(dst, "data: "...), e.bare...)
 		dst = append(dst, ']')
 		dst = e.usage(dst, true)
 		dst = append(dst, "}\n\n"...)
@@ -133,7 +131,7 @@ func (e *Encoder) Malformed(dst []byte) []byte {
 // Body appends the whole answer of a call that doesn't stream.
 func (e *Encoder) Body(dst []byte, ids []int32, finish string) []byte {
 	e.total = len(ids)
-	dst = append(dst, e.bare[len("data: "):]...)
+	dst = append(dst, e.bare...)
 	if e.call.Chat {
 		dst = append(dst, `{"index":0,"message":{"role":"assistant","content":"`...)
 		dst = append(e.text(dst, ids), `"},"logprobs":null,"finish_reason":`...)

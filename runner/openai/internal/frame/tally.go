@@ -28,7 +28,7 @@ type Tally struct {
 
 // NewTally makes a Tally for a stream of about n arrivals.
 func NewTally(n int) Tally {
-	return Tally{Arrivals: make([]time.Duration, 0, n), Usage: NoUsage}
+	return Tally{Arrivals: make([]time.Duration, 0, max(n, 0)), Usage: NoUsage}
 }
 
 // Arrival is a moment and the number of the read that it belongs to.
