@@ -94,8 +94,11 @@ const (
 	maxInterface = 3
 )
 
-// testOnly are packages for tests, which may print and exit.
-var testOnly = []string{"runner/engine/enginetest", "baselines/storetest"}
+// mayTalk are the files of libraries that may print or exit, and why.
+var mayTalk = map[string]string{
+	"runner/engine/process/guard.go":        "a process of its own, whose standard error is the engine's log",
+	"runner/engine/enginetest/behaviour.go": "the test's engine, run as a process of its own",
+}
 
 // selfEvident are methods of interfaces that every Go programmer knows: a comment that
 // says "implements error" helps nobody.
