@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -173,13 +174,8 @@ func (c *Config) checkGate(r *strict.Reader) {
 	if r.Faulty("gate.metrics") {
 		return
 	}
-	for key, rows := range map[string]map[string]float64{"gate.tolerances": g.Tolerances, "gate.must_catch": g.MustCatch} {
-		for row := range rows {
-			if !slices.Contains(g.Metrics, row) {
-				r.Report(key+"."+row, "given for a row that doesn't gate, expected one of gate.metrics", "add "+row+" to gate.metrics, which then names all rows that gate")
-			}
-		}
-	}
+	g.checkRows(r, "gate.tolerances", g.Tolerances)
+	g.checkRows(r, "gate.must_catch", g.MustCatch)
 	for _, row := range g.Metrics {
 		t, must := g.Tolerances[row], g.MustCatch[row]
 		if t < must || r.Faulty("gate.tolerances") || r.Faulty("gate.must_catch") {
@@ -191,6 +187,15 @@ func (c *Config) checkGate(r *strict.Reader) {
 		}
 		r.Report(at, fmt.Sprintf("%s: must_catch %s isn't above tolerance %s, expected room between them", row, percent(must), percent(t)), "between the two either answer is right; without it an unchanged build can hardly ever pass: must_catch of three times the tolerance is a good start")
 		return // the other rows most often have the same numbers
+	}
+}
+
+// checkRows finds numbers that nothing would read.
+func (g *Gate) checkRows(r *strict.Reader, path string, numbers map[string]float64) {
+	for _, row := range slices.Sorted(maps.Keys(numbers)) {
+		if !slices.Contains(g.Metrics, row) {
+			r.Report(path+"."+row, "given for a row that doesn't gate, expected one of gate.metrics", "add "+row+" to gate.metrics, which then names all rows that gate")
+		}
 	}
 }
 

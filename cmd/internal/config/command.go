@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/servegate/servegate/cmd/internal/config/strict"
 	"github.com/servegate/servegate/runner"
@@ -23,6 +24,9 @@ func ParseCommand(text string) ([]string, error) {
 			return nil, err
 		}
 		return list, nil
+	}
+	if !utf8.ValidString(text) {
+		return nil, checkCommand([]string{text})
 	}
 	list, err := splitWords(text)
 	if err != nil {
@@ -79,12 +83,18 @@ func splitWords(text string) ([]string, error) {
 
 // checkCommand holds a command from outside against the rules of one in a file.
 func checkCommand(words []string) error {
+	switch {
+	case len(words) == 0:
+		return &runner.PlanError{What: "command: nothing in it, expected a program and its arguments", Remedy: `for example: vllm serve {model} --port {port}`}
+	case slices.ContainsFunc(words, func(w string) bool { return !utf8.ValidString(w) }):
+		return &runner.PlanError{What: "command: bytes that are no UTF-8, expected UTF-8 text", Remedy: "every argument must be one that a config could hold"}
+	}
 	data, err := strict.Encode(command(&words))
 	if err != nil {
 		return err
 	}
 	var again []string
-	return planError(strict.Read("--command", data, command(&again)).Err())
+	return planError(strict.Read("command", data, command(&again)).Err())
 }
 
 // planError turns the first fault of a value that came from no file into an error of

@@ -39,7 +39,7 @@ func golden(t *testing.T, path, got string) {
 
 // cases are the YAML files of a folder of testdata: adding a case is adding a file, and
 // running with -update.
-func cases(t *testing.T, glob string) []string {
+func cases(t testing.TB, glob string) []string {
 	t.Helper()
 	files, err := filepath.Glob(glob)
 	if err != nil || len(files) == 0 {
@@ -48,7 +48,7 @@ func cases(t *testing.T, glob string) []string {
 	return files
 }
 
-func read(t *testing.T, path string) []byte {
+func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

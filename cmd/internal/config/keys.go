@@ -103,9 +103,9 @@ func (s *SLO) value(omitEmpty bool) strict.Value {
 	}}
 }
 
-// names are those that workloads, loads and subsets may have: they become parts of
+// entryNames are those that workloads, loads and subsets may have: they become parts of
 // file names, of cell ids and of table cells.
-var names = strict.Name{
+var entryNames = strict.Name{
 	Pattern:  regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
 	Expected: "at most 64 letters, digits, dots, - and _",
 	Hint:     "rename it; the @ of a cell id stands between two names",

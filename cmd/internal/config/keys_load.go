@@ -14,7 +14,7 @@ import (
 
 func (c *Config) workloads() strict.Value {
 	return strict.Named[Workload]{
-		Var: &c.Workloads, Name: names, Min: 1,
+		Var: &c.Workloads, Name: entryNames, Min: 1,
 		New:    newWorkload,
 		NameOf: func(w Workload) string { return w.Name },
 		Of:     (*Workload).value,
@@ -107,7 +107,7 @@ var idsText = regexp.MustCompile(`^([0-9]{1,9})-([0-9]{1,9})$`)
 
 func (c *Config) loads() strict.Value {
 	return strict.Named[NamedLoad]{
-		Var: &c.Loads, Name: names, Min: 1,
+		Var: &c.Loads, Name: entryNames, Min: 1,
 		New:    func(name string) NamedLoad { return NamedLoad{Name: name} },
 		NameOf: func(l NamedLoad) string { return l.Name },
 		Of:     (*NamedLoad).value,
@@ -153,7 +153,7 @@ func (l *NamedLoad) value() strict.Value {
 
 func (c *Config) matrix() strict.Value {
 	return strict.Named[Subset]{
-		Var: &c.Matrix, Name: names, Min: 1,
+		Var: &c.Matrix, Name: entryNames, Min: 1,
 		New:    func(name string) Subset { return Subset{Name: name} },
 		NameOf: func(s Subset) string { return s.Name },
 		Of: func(s *Subset) strict.Value {
@@ -179,6 +179,7 @@ func newMeasure() Measure {
 		Seed:                1,
 		Boot:                runner.BootPerRepetition,
 		RequestTimeout:      5 * time.Minute,
+		HangTimeout:         defaultHangTimeout,
 	}
 }
 
@@ -200,34 +201,13 @@ func (m *Measure) value() strict.Value {
 	}
 }
 
-func warmup(v *int) strict.Scalar {
-	return orWord("auto", v, strict.Count(v, 1, 1_000_000))
+func warmup(v *int) strict.Value {
+	return strict.OrWord("auto", func() { *v = 0 }, strict.Count(v, 1, 1_000_000))
 }
 
 // defaultHangTimeout is longer than any engine is silent that is well.
 const defaultHangTimeout = time.Minute
 
-func hangTimeout(v *time.Duration) strict.Scalar {
-	return orWord("never", v, strict.Duration(v, time.Second, 24*time.Hour))
-}
-
-// orWord lets a word stand for the value 0 of a scalar that else can't be 0.
-func orWord[T int | time.Duration](word string, v *T, s strict.Scalar) strict.Scalar {
-	set, text := s.Set, s.Text
-	s.Expected, s.Example, s.Tag = word+", or "+s.Expected, word, ""
-	s.Set = func(given string) *strict.Problem {
-		if given == word {
-			*v = 0
-			return nil
-		}
-		return set(given)
-	}
-	s.Text = func() (string, bool) {
-		if *v == 0 {
-			return word, true
-		}
-		return text()
-	}
-	s.Rules = strict.Schema{"oneOf": []any{strict.Schema{"const": word}, s.Rules}}
-	return s
+func hangTimeout(v *time.Duration) strict.Value {
+	return strict.OrWord("never", func() { *v = 0 }, strict.Duration(v, time.Second, 24*time.Hour))
 }

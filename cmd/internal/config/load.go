@@ -63,11 +63,9 @@ func (c *Config) complete(r *strict.Reader) {
 	if c.Measure.DrainTimeout == 0 {
 		c.Measure.DrainTimeout = c.Measure.RequestTimeout
 	}
-	if !r.Given("measure.hang_timeout") {
-		c.Measure.HangTimeout = defaultHangTimeout
-		if slices.ContainsFunc(c.Workloads, func(w Workload) bool { return !w.Stream }) {
-			c.Measure.HangTimeout = max(defaultHangTimeout, c.Measure.RequestTimeout)
-		}
+	whole := slices.ContainsFunc(c.Workloads, func(w Workload) bool { return !w.Stream })
+	if whole && !r.Given("measure.hang_timeout") {
+		c.Measure.HangTimeout = max(defaultHangTimeout, c.Measure.RequestTimeout)
 	}
 	for i := range c.Workloads {
 		w := &c.Workloads[i]

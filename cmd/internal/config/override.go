@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func OverridesFromEnv(getenv func(string) string) (Overrides, error) {
 // Over returns o where it says something, and else what lies under it: flags over the
 // environment. Image, Command and URL go together, since each replaces the launcher.
 func (o Overrides) Over(under Overrides) Overrides {
-	if o.Image == "" && len(o.Command) == 0 && o.URL == "" {
+	if len(o.builds()) == 0 {
 		o.Image, o.Command, o.URL = under.Image, under.Command, under.URL
 	}
 	if o.Commit == "" {
@@ -66,22 +65,7 @@ func (o Overrides) Over(under Overrides) Overrides {
 // With returns a copy of c with o applied. An error is a [*runner.PlanError].
 func (c *Config) With(o Overrides) (*Config, error) {
 	out := *c
-	given := slices.DeleteFunc([]string{"--image", "--command", "--url"}, func(flag string) bool {
-		return flag == "--image" && o.Image == "" || flag == "--command" && len(o.Command) == 0 || flag == "--url" && o.URL == ""
-	})
-	if len(given) > 1 {
-		return nil, &runner.PlanError{What: strings.Join(given, " and ") + " are given, expected one build under test", Remedy: "keep one of them"}
-	}
-	var err error
-	switch {
-	case o.Image != "":
-		err = out.setImage(o.Image)
-	case len(o.Command) > 0:
-		err = out.setCommand(o.Command)
-	case o.URL != "":
-		err = out.setURL(o.URL)
-	}
-	if err != nil {
+	if err := out.replaceBuild(o); err != nil {
 		return nil, err
 	}
 	if o.Commit != "" {
@@ -97,6 +81,48 @@ func (c *Config) With(o Overrides) (*Config, error) {
 	return &out, nil
 }
 
+// replaceBuild replaces the launcher, or what it launches, by the build that o hands
+// over, if any.
+func (c *Config) replaceBuild(o Overrides) error {
+	given := o.builds()
+	switch {
+	case len(given) == 0:
+		return nil
+	case len(given) > 1:
+		return &runner.PlanError{What: strings.Join(given, " and ") + " are given, expected one build under test", Remedy: "keep one of them"}
+	}
+	c.Warnings = withoutLauncher(c.Warnings)
+	switch {
+	case o.Image != "":
+		return c.setImage(o.Image)
+	case o.URL != "":
+		return c.setURL(o.URL)
+	default:
+		return c.setCommand(o.Command)
+	}
+}
+
+// builds are the flags that hand over a build.
+func (o Overrides) builds() (given []string) {
+	if o.Image != "" {
+		given = append(given, "--image")
+	}
+	if len(o.Command) > 0 {
+		given = append(given, "--command")
+	}
+	if o.URL != "" {
+		given = append(given, "--url")
+	}
+	return given
+}
+
+// withoutLauncher leaves out what was said of a launcher that has been replaced.
+func withoutLauncher(warnings []string) []string {
+	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
+		return strings.Contains(w, ": engine.docker.") || strings.Contains(w, ": engine.process.")
+	})
+}
+
 // setImage replaces the image of a docker launcher.
 func (c *Config) setImage(ref string) error {
 	if c.Engine.Docker == nil {
@@ -104,13 +130,10 @@ func (c *Config) setImage(ref string) error {
 	}
 	d := *c.Engine.Docker
 	c.Engine.Docker = &d
-	if err := set("--image", image(&d.Image), ref); err != nil {
-		return err
-	}
 	if w := unpinned(ref); w != "" {
-		c.Warnings = append(slices.Clip(c.Warnings), "--image: "+w)
+		c.Warnings = append(c.Warnings, "--image: "+w)
 	}
-	return nil
+	return set("--image", image(&d.Image), ref)
 }
 
 // setCommand replaces the command of a process launcher. One that comes in another
@@ -123,7 +146,7 @@ func (c *Config) setCommand(words []string) error {
 	case e.Docker != nil:
 		p.Env, p.Secrets, p.ReadyTimeout = e.Docker.Env, e.Docker.Secrets, e.Docker.ReadyTimeout
 	}
-	p.Env, p.Command = maps.Clone(p.Env), words
+	p.Command = words
 	c.Engine.Process, c.Engine.Docker, c.Engine.Attach = p, nil, nil
 	return checkCommand(words)
 }

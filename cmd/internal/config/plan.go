@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,7 +68,8 @@ func (e Engine) plan(m Model) runner.Engine {
 	switch {
 	case e.Process != nil:
 		p := e.Process.Process
-		p.Command = withModel(p.Command, m)
+		p.Command, p.Env = withModel(p.Command, m), maps.Clone(p.Env)
+		p.PassEnv, p.Secrets = slices.Clone(p.PassEnv), slices.Clone(p.Secrets)
 		out.Process, out.ReadyTimeout = &p, e.Process.ReadyTimeout
 	case e.Attach != nil:
 		a := e.Attach.Attach

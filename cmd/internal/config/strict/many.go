@@ -103,7 +103,7 @@ func (d Dict[T]) Read(r *Reader, n *yaml.Node, path string) {
 		return
 	}
 	entries := maps.Clone(*d.Var)
-	if entries == nil {
+	if entries == nil && len(n.Content) > 0 {
 		entries = map[string]T{}
 	}
 	readPairs(r, n, path, func(key, value *yaml.Node, at string) {

@@ -113,6 +113,41 @@ func (s Scalar) Schema() Schema {
 	return out
 }
 
+// Worded is a scalar for whose unset value a word stands, such as auto or never.
+type Worded struct {
+	Scalar
+	Word  string
+	Unset func()
+}
+
+// OrWord makes word stand for the unset value of s; unset unsets it.
+func OrWord(word string, unset func(), s Scalar) Worded {
+	s.Expected, s.Example = word+", or "+s.Expected, word
+	return Worded{Scalar: s, Word: word, Unset: unset}
+}
+
+// Read takes the word or the value.
+func (w Worded) Read(r *Reader, n *yaml.Node, path string) {
+	if n.Kind == yaml.ScalarNode && n.Value == w.Word {
+		w.Unset()
+		return
+	}
+	w.Scalar.Read(r, n, path)
+}
+
+// Write writes the value, or the word where it is unset.
+func (w Worded) Write() *yaml.Node {
+	if n := w.Scalar.Write(); n != nil {
+		return n
+	}
+	return scalarNode("!!str", w.Word)
+}
+
+// Schema takes the word beside the value.
+func (w Worded) Schema() Schema {
+	return Schema{"oneOf": []any{Schema{"const": w.Word}, w.Scalar.Schema()}}
+}
+
 var wholeNumber = regexp.MustCompile(`^[0-9]+$`)
 
 func scalarNode(tag, text string) *yaml.Node {
@@ -139,7 +174,7 @@ func Text(v *string, expected, example string, check func(string) *Problem) Scal
 			return nil
 		},
 		Text:  func() (string, bool) { return *v, *v != "" },
-		Rules: Schema{"type": "string", "minLength": 1},
+		Rules: Schema{"type": "string", "pattern": `^[^\x00-\x1f\x7f-\x9f]+$`},
 	}
 }
 

@@ -135,6 +135,8 @@ func form(n *yaml.Node) string {
 		return "a number"
 	case n.Tag == "!!bool":
 		return "a truth value"
+	case n.Tag == "!!timestamp":
+		return "a date"
 	}
 	return "a text"
 }
