@@ -35,17 +35,18 @@ func TestLoad(t *testing.T) {
 func TestSecretsStayHidden(t *testing.T) {
 	const secret = "hf_aBcDeFgHiJkLmNoPqRsTuVwXyZ"
 	places := map[string]string{
-		"secrets":         `process: {command: [serve, "{port}"], secrets: [` + secret + `]}`,
-		"secrets as text": `process: {command: [serve, "{port}"], secrets: ` + secret + `}`,
-		"env":             `process: {command: [serve, "{port}"], env: {HF_TOKEN: ` + secret + `}}`,
-		"env as text":     `process: {command: [serve, "{port}"], env: HF_TOKEN=` + secret + `}`,
-		"env as a list":   `process: {command: [serve, "{port}"], env: [HF_TOKEN=` + secret + `]}`,
-		"pass_env":        `process: {command: [serve, "{port}"], pass_env: [HF_TOKEN=` + secret + `, HF_TOKEN=` + secret + `]}`,
-		"flag":            `process: {command: [serve, "{port}", --api-key=` + secret + `]}`,
-		"URL":             `attach: {url: "http://u:` + secret + `@host"}`,
-		"broken URL":      `attach: {url: "http://u:` + secret + `% @host"}`,
-		"api_key":         `attach: {url: "http://host"}, api_key: ` + secret,
-		"docker env":      `docker: {image: x, env: {API_KEY: ` + secret + `}}`,
+		"secrets":           `process: {command: [serve, "{port}"], secrets: [` + secret + `]}`,
+		"secrets in braces": `process: {command: [serve, "{port}"], secrets: [{` + secret + `}]}`,
+		"secrets as text":   `process: {command: [serve, "{port}"], secrets: ` + secret + `}`,
+		"env":               `process: {command: [serve, "{port}"], env: {HF_TOKEN: ` + secret + `}}`,
+		"env as text":       `process: {command: [serve, "{port}"], env: HF_TOKEN=` + secret + `}`,
+		"env as a list":     `process: {command: [serve, "{port}"], env: [HF_TOKEN=` + secret + `]}`,
+		"pass_env":          `process: {command: [serve, "{port}"], pass_env: [HF_TOKEN=` + secret + `, HF_TOKEN=` + secret + `]}`,
+		"flag":              `process: {command: [serve, "{port}", --api-key=` + secret + `]}`,
+		"URL":               `attach: {url: "http://u:` + secret + `@host"}`,
+		"broken URL":        `attach: {url: "http://u:` + secret + `% @host"}`,
+		"api_key":           `attach: {url: "http://host"}, api_key: ` + secret,
+		"docker env":        `docker: {image: x, env: {API_KEY: ` + secret + `}}`,
 	}
 	for name, launcher := range places {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (s Scalar) Read(r *Reader, n *yaml.Node, path string) {
 		r.reportAt(n, path, what, hint)
 	}
 	switch {
-	case n.Kind == yaml.MappingNode && isPlaceholder(n):
+	case isPlaceholder(n) && !s.Secret:
 		report("a mapping, expected "+s.Expected, fmt.Sprintf(`quote it, since braces make a mapping: "{%s}"`, n.Content[0].Value))
 		return
 	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
@@ -75,7 +75,7 @@ func (s Scalar) hint(path string) string {
 func (s Scalar) retype(n *yaml.Node) string {
 	switch {
 	case s.Tag == "!!str" && !s.Secret:
-		return fmt.Sprintf("quote it: %q", n.Value)
+		return "quote it: " + quote(n.Value)
 	case s.Tag == "!!bool":
 		return "write true or false"
 	case n.Tag == "!!str" && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
@@ -86,7 +86,7 @@ func (s Scalar) retype(n *yaml.Node) string {
 
 // isPlaceholder reports whether a mapping is what YAML makes of an unquoted {name}.
 func isPlaceholder(n *yaml.Node) bool {
-	return len(n.Content) == 2 && n.Content[1].Kind == yaml.ScalarNode && n.Content[1].Tag == "!!null" &&
+	return n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[1].Kind == yaml.ScalarNode && n.Content[1].Tag == "!!null" &&
 		n.Content[0].Kind == yaml.ScalarNode && plainName.MatchString(n.Content[0].Value)
 }
 
