@@ -6,9 +6,9 @@
 // [Config.YAML] prints it as a config of its own that resolves to the same plan. The
 // keys stand in one table (the files keys*.go), from which the parser, the resolved
 // file and the JSON Schema ([Schema]) are all made; rules between keys stand in
-// check*.go.
+// check.go.
 //
 // How YAML is read against a table is left to the package strict, how a plan is
-// executed to runner, and what becomes of a fault (an exit code) to cli. Nothing is
-// looked up in the environment, and no secret is read: the config holds their names.
+// executed to runner, and what becomes of a fault (an exit code) to cli. [Load] looks
+// nothing up in the environment and reads no secret: a config holds their names.
 package config
