@@ -247,6 +247,12 @@ func TestSpeculativeChunks(t *testing.T) {
 	if mean := float64(tokens) / float64(chunks); mean < 2.35 || mean > 2.65 {
 		t.Errorf("tokens a frame: got %.3f, want about 2.5", mean)
 	}
+	m := c.scrape()
+	for name, want := range map[string]int{"drafts": chunks, "draft_tokens": 3 * chunks, "accepted_tokens": tokens - chunks} {
+		if got := metric(m, "spec_decode_num_"+name+"_total"); got != float64(want) {
+			t.Errorf("%s: got %v, want %d", name, got, want)
+		}
+	}
 }
 
 // The next turn of a conversation finds the last one and its answer in the cache.

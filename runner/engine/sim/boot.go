@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -91,14 +90,17 @@ func (s *Server) startChild() error {
 	return nil
 }
 
-// flood writes junk to the log until ctx ends.
+// flood writes the planted junk to the log until ctx ends.
 func (s *Server) flood(ctx context.Context) {
+	if s.opts.Faults.LogFlood == 0 {
+		return
+	}
 	const every = 10 * time.Millisecond
 	junk := strings.Repeat("the quick brown fox jumps over the lazy dog ", 4)
 	begun, written := time.Now(), 0
 	for wait(ctx, every) == nil {
 		for due := int(time.Since(begun).Seconds() * float64(s.opts.Faults.LogFlood)); written < due; written++ {
-			s.log.info("flood.py:1", "line %d %s%s", written, junk, runtime.GOOS)
+			s.log.info("flood.py:1", "line %d %s", written, junk)
 		}
 	}
 }

@@ -128,40 +128,70 @@ func TestQueueLimit(t *testing.T) {
 	})
 }
 
-// A client that leaves frees its place at once; one that stays but doesn't read holds
-// up nobody else.
-func TestClientsThatLeaveOrSleep(t *testing.T) {
+// hold posts a request and reads nothing of its answer until the context ends.
+func (c *client) hold(ctx context.Context, body string) {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/v1/completions", strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { resp.Body.Close() })
+}
+
+// A client that leaves frees its place and its memory at once.
+func TestClientLeaves(t *testing.T) {
 	o := quick()
+	o.Cost.Base = 2 * time.Millisecond
 	o.Scheduler.MaxSeqs = 2
 	c := serve(t, o)
 	ctx, leave := context.WithCancel(context.Background())
-	for range 2 {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/v1/completions", strings.NewReader(idsBody(8, 1, 8000, "")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := c.http.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close() // and nobody reads it
-	}
+	defer leave()
+	c.hold(ctx, idsBody(8, 1, 8000, ""))
+	c.hold(ctx, idsBody(8, 2, 8000, ""))
 	await(t, "both run", func() bool { return metric(c.scrape(), "num_requests_running") == 2 })
 	done := make(chan *seen)
-	go func() { done <- c.stream("/v1/completions", idsBody(8, 2, 4, "")) }()
+	go func() { done <- c.stream("/v1/completions", idsBody(8, 3, 4, "")) }()
 	await(t, "the third waits", func() bool { return metric(c.scrape(), "num_requests_waiting") == 1 })
 	leave()
 	if s := <-done; outcome(s) != "ok" {
 		t.Errorf("the third: got %s, want ok", outcome(s))
 	}
-	m := c.scrape()
-	if n := m[`vllm:request_success_total{engine="0",finished_reason="abort",model_name="sim"}`]; n != 2 {
+	await(t, "all is free", func() bool { return metric(c.scrape(), "kv_cache_usage_perc") == 0 })
+	if n := c.scrape()[`vllm:request_success_total{engine="0",finished_reason="abort",model_name="sim"}`]; n != 2 {
 		t.Errorf("aborts: got %v, want 2", n)
 	}
-	if metric(m, "kv_cache_usage_perc") != 0 {
-		t.Errorf("KV in use at the end: got %v, want 0", metric(m, "kv_cache_usage_perc"))
-	}
+}
+
+// A client that stays but doesn't read holds up nobody, and its own request goes on.
+// The pipes of the bubble hold no byte, so its handler is stuck after a few frames.
+func TestClientSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := Defaults()
+		o.Cost.KVToken = 0
+		c, stop := serveFake(t, o)
+		defer stop()
+		ctx, leave := context.WithCancel(context.Background())
+		defer leave()
+		c.hold(ctx, idsBody(8, 1, 8000, ""))
+		time.Sleep(time.Second)
+		if got := metric(c.scrape(), "generation_tokens_total"); got < 200 {
+			t.Errorf("the sleeper's tokens after a second: got %v, want one each 4.82 ms", got)
+		}
+		s := c.stream("/v1/completions", idsBody(8, 2, 50, ""))
+		if outcome(s) != "ok" || s.ttft() > 2*5*time.Millisecond {
+			t.Errorf("another request: got %s, TTFT %s, want ok within two steps", outcome(s), s.ttft())
+		}
+		for i, g := range gaps(s) {
+			if g != 4840*time.Microsecond {
+				t.Errorf("gap %d: got %s, want 4.84 ms", i, g)
+			}
+		}
+	})
 }
 
 func await(t *testing.T, what string, ok func() bool) {

@@ -72,8 +72,11 @@ func (a *answer) next(dst []chunk) (chunks []chunk, fault *wire.Error) {
 		panic(http.ErrAbortHandler)
 	}
 	chunks, fault, cut := a.stream.take(dst)
-	if cut && len(chunks) == 0 {
-		panic(http.ErrAbortHandler)
+	if cut {
+		if len(chunks) == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		a.stream.signal() // come back for the cut once these are sent
 	}
 	return chunks, fault
 }

@@ -37,7 +37,11 @@ type metrics struct {
 	requestPrompt, requestOutput, iterationTok prometheus.Histogram
 	stepTime, lateness                         prometheus.Histogram
 
-	seen scheduler.Stats // what the counters hold already
+	// Of engines with draft tokens; else nil.
+	drafts, draftTokens, acceptedTokens prometheus.Counter
+
+	perDraft int             // draft tokens that a step verifies
+	seen     scheduler.Stats // what the counters hold already
 }
 
 // factory makes registered metrics that carry the labels of one engine.
@@ -73,9 +77,10 @@ func (f factory) histogram(name, help string, bounds []float64) prometheus.Histo
 
 func newMetrics(o *Options, start time.Time) *metrics {
 	f := factory{registry: prometheus.NewRegistry(), labels: prometheus.Labels{"model_name": o.Model, "engine": "0"}}
-	m := &metrics{registry: f.registry}
+	m := &metrics{registry: f.registry, perDraft: o.Scheduler.DraftTokens}
 	m.state(f, o, start)
 	m.counters(f)
+	m.speculation(f)
 	m.histograms(f, lengthBounds(o.Scheduler.MaxModelLen))
 	return m
 }
@@ -119,6 +124,15 @@ func (m *metrics) counters(f factory) {
 	}
 }
 
+func (m *metrics) speculation(f factory) {
+	if m.perDraft == 0 {
+		return
+	}
+	m.drafts = f.counter("vllm:spec_decode_num_drafts_total", "Number of spec decoding drafts.")
+	m.draftTokens = f.counter("vllm:spec_decode_num_draft_tokens_total", "Number of draft tokens.")
+	m.acceptedTokens = f.counter("vllm:spec_decode_num_accepted_tokens_total", "Number of accepted tokens.")
+}
+
 func (m *metrics) histograms(f factory, lengths []float64) {
 	m.ttft = f.histogram("vllm:time_to_first_token_seconds", "Histogram of time to first token in seconds.", ttftBounds)
 	m.itl = f.histogram("vllm:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", itlBounds)
@@ -157,11 +171,20 @@ func (m *metrics) step(b *scheduler.Batch, outputs []scheduler.Output, took, lat
 	m.iterationTok.Observe(float64(b.Tokens))
 	m.stepTime.Observe(took.Seconds())
 	m.lateness.Observe(late.Seconds())
-	tokens := 0
+	tokens, drafts, accepted := 0, 0, 0
 	for _, o := range outputs {
 		tokens += o.Tokens
+		if o.Total > o.Tokens { // not a first token, which has no draft
+			drafts++
+			accepted += o.Tokens - 1
+		}
 	}
 	m.generationTokens.Add(float64(tokens))
+	if m.perDraft > 0 {
+		m.drafts.Add(float64(drafts))
+		m.draftTokens.Add(float64(drafts * m.perDraft))
+		m.acceptedTokens.Add(float64(accepted))
+	}
 }
 
 // output counts what a step brought one request, whose times are those before it.

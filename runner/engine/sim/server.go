@@ -113,16 +113,13 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		}
 		s.health.Store(int32(ready))
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var background sync.WaitGroup
 	defer background.Wait()
+	flooding, dry := context.WithCancel(ctx)
+	defer dry()
+	background.Go(func() { s.flood(flooding) })
 	background.Go(s.engine.run)
 	defer s.engine.close()
-	if s.opts.Faults.LogFlood > 0 {
-		background.Go(func() { s.flood(ctx) })
-		defer cancel()
-	}
 	s.log.info("api_server.py:1", "Application startup complete. Uvicorn running on http://%s (Press CTRL+C to quit)", ln.Addr())
 	select {
 	case err := <-served:
@@ -174,12 +171,8 @@ func (s *Server) outlive(ctx context.Context, web *http.Server) error {
 // shutdown ends the server in order: no new connections, then what is in flight within
 // the grace time, then whatever is left.
 func (s *Server) shutdown(web *http.Server) error {
-	if d := s.opts.Faults.IgnoreStop; d > 0 {
-		select {
-		case <-time.After(d):
-		case <-s.crashed:
-			return &CrashError{Code: s.opts.Faults.CrashCode}
-		}
+	if err := s.ignoreStop(); err != nil {
+		return err
 	}
 	s.log.info("launcher.py:110", "Shutting down FastAPI HTTP server.")
 	grace, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
@@ -202,6 +195,20 @@ func (s *Server) shutdown(web *http.Server) error {
 	cancel()
 	<-gone
 	return nil
+}
+
+// ignoreStop goes on for the planted time, unless a crash ends the process before.
+func (s *Server) ignoreStop() error {
+	crashed := s.crashed
+	if s.opts.Faults.CrashMode != CrashExit {
+		crashed = nil
+	}
+	select {
+	case <-time.After(s.opts.Faults.IgnoreStop):
+		return nil
+	case <-crashed:
+		return &CrashError{Code: s.opts.Faults.CrashCode}
+	}
 }
 
 // inFlight counts requests, and tells when none is left after draining began.
