@@ -70,6 +70,7 @@ func inOneLine(lines []string) string {
 	}
 	s := "; its log ends with: "
 	for i, line := range last(lines, few) {
+		line = strings.TrimSpace(line)
 		if i > 0 {
 			s += " | "
 		}

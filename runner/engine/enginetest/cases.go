@@ -19,9 +19,7 @@ func testReady(t *testing.T, s *suite) {
 	if h.Life().Ended() {
 		t.Fatalf("a ready engine has ended: %v", h.Life().Exit())
 	}
-	if got := h.Life().LastLines(5); len(got) == 0 || got[0] != "engine boots" {
-		t.Errorf("LastLines(5) = %q, want the engine's log", got)
-	}
+	logs(t, h, "engine boots")
 	stop(t, h)
 	if err := h.Stop(t.Context()); err != nil {
 		t.Errorf("second Stop: %v", err)
@@ -160,15 +158,7 @@ func daemonsOf(t *testing.T, h engine.Handle) []string {
 
 func testFloods(t *testing.T, s *suite) {
 	h := s.ready(t, Floods)
-	for deadline := time.Now().Add(generous); ; time.Sleep(20 * time.Millisecond) {
-		lines := h.Life().LastLines(3)
-		if len(lines) == 3 && strings.HasPrefix(lines[2], "flood") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("LastLines = %q, want the flood's", lines)
-		}
-	}
+	logs(t, h, "flood flood")
 	stop(t, h)
 }
 

@@ -164,6 +164,21 @@ func says(t *testing.T, err error, parts ...string) {
 	}
 }
 
+// logs waits until the last line of the engine's log begins with a text: what an engine
+// has written takes a moment to be there.
+func logs(t *testing.T, h engine.Handle, prefix string) {
+	t.Helper()
+	for deadline := time.Now().Add(generous); ; time.Sleep(20 * time.Millisecond) {
+		lines := h.Life().LastLines(1)
+		if len(lines) == 1 && strings.HasPrefix(lines[0], prefix) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("LastLines(1) = %q, want one that begins with %q", lines, prefix)
+		}
+	}
+}
+
 // endsSoon waits until nobody listens at the address.
 func endsSoon(t *testing.T, address string) {
 	t.Helper()

@@ -47,6 +47,9 @@ func observe(ctx context.Context, h *handle) (launched, error) {
 	if err != nil {
 		return launched{}, err
 	}
+	for len(h.Life().LastLines(1)) == 0 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
 	l := launched{URL: h.URL(), Guard: h.current().cmd.Process.Pid}
 	res, err := http.Get(l.URL + "/daemons")
 	if err != nil {

@@ -226,11 +226,11 @@ exec "$2" "$3" "$4" "$0"`)
 	if h.URL() == first {
 		t.Errorf("URL() = %q both times, want another port", first)
 	}
-	if got := h.Life().LastLines(10); len(got) != 2 {
-		t.Errorf("LastLines = %q, want those of the second start only", got)
-	}
 	if err := h.Stop(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if got := h.Life().LastLines(10); len(got) != 2 || got[1] != "engine boots" {
+		t.Errorf("LastLines = %q, want those of the second start only", got)
 	}
 	log, err := os.ReadFile(l.LogPath)
 	if err != nil {
