@@ -118,7 +118,7 @@ func (s *session) identify(ctx context.Context, c *openai.Client, t *traits) {
 	}
 	for _, m := range models {
 		if m.ID == t.model {
-			t.maxLength = m.MaxModelLen
+			t.maxLength = m.MaxLen
 			return
 		}
 	}
