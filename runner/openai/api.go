@@ -42,10 +42,11 @@ func (e *StatusError) Hint() string { return e.Remedy }
 
 // Model is a model that a server lists.
 type Model struct {
-	ID          string `json:"id"`            // the name that requests ask for
-	OwnedBy     string `json:"owned_by"`      // vllm, sglang, llamacpp, ...
-	Root        string `json:"root"`          // path or repository, where the engine tells it
-	MaxModelLen int    `json:"max_model_len"` // prompt and output tokens together; 0: not told
+	ID      string // the name that requests ask for
+	OwnedBy string // vllm, sglang, llamacpp, ...
+	Root    string // path or repository, where the engine tells it
+	// MaxLen is the most tokens of a prompt and its output together; 0: not told.
+	MaxLen int
 }
 
 // Models returns the models that the server lists, by GET /v1/models. A [StatusError]
@@ -53,12 +54,24 @@ type Model struct {
 // [syscall.ECONNREFUSED] where it couldn't be reached.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	var list struct {
-		Data []Model `json:"data"`
+		Data []struct {
+			ID          string `json:"id"`
+			OwnedBy     string `json:"owned_by"`
+			Root        string `json:"root"`
+			MaxModelLen int    `json:"max_model_len"` // vLLM, SGLang
+			Meta        struct {
+				Context int `json:"n_ctx"` // llama.cpp, of one slot
+			} `json:"meta"`
+		} `json:"data"`
 	}
 	if err := c.get(ctx, "/v1/models", &list); err != nil {
 		return nil, fmt.Errorf("list models: %w", err)
 	}
-	return list.Data, nil
+	var models []Model
+	for _, m := range list.Data {
+		models = append(models, Model{ID: m.ID, OwnedBy: m.OwnedBy, Root: m.Root, MaxLen: max(m.MaxModelLen, m.Meta.Context)})
+	}
+	return models, nil
 }
 
 // Version returns what GET /version tells: vLLM, TensorRT-LLM and servegate's own

@@ -42,11 +42,15 @@ type Params struct {
 // the seed), since engines take defaults from the model's own files; an engine that has
 // further knobs (repetition_penalty) gets them by Extra. A stream is asked for its
 // usage. The error is about Params that can't be sent.
-func Body(p Params) ([]byte, error) {
+func Body(p Params) ([]byte, error) { return p.bodyBehind(0) }
+
+// bodyBehind returns the body with room bytes in front of it, for the head of the
+// request: so a body of a megabyte isn't copied to get there.
+func (p *Params) bodyBehind(room int) ([]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	b := bodyWriter{extra: p.Extra, buf: make([]byte, 0, 512+len(p.Text)+7*len(p.IDs))}
+	b := bodyWriter{extra: p.Extra, first: true, buf: make([]byte, room, room+512+len(p.Text)+7*len(p.IDs))}
 	b.member("model", func() { b.str(p.Model) })
 	p.writePrompt(&b)
 	limit := "max_tokens"
@@ -126,6 +130,7 @@ func (p *Params) writePrompt(b *bodyWriter) {
 // that it appends to one buffer.
 type bodyWriter struct {
 	buf   []byte
+	first bool // no member has been written
 	extra map[string]json.RawMessage
 }
 
@@ -140,7 +145,8 @@ func (b *bodyWriter) member(name string, write func()) {
 
 // open writes what stands before a member's value.
 func (b *bodyWriter) open(name string) {
-	if len(b.buf) == 0 {
+	if b.first {
+		b.first = false
 		b.buf = append(b.buf, '{')
 	} else {
 		b.buf = append(b.buf, ',')

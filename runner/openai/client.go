@@ -28,6 +28,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -122,17 +123,25 @@ func New(o Options) (*Client, error) {
 
 // parseBase normalises a base URL: scheme, host and what stands before /v1.
 func parseBase(raw string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimSpace(raw))
+	raw = strings.TrimSpace(raw)
+	quoted := strconv.Quote(raw)
+	if strings.Contains(raw, "@") {
+		quoted = "it" // it may hold a password
+	}
+	if scheme, _, _ := strings.Cut(strings.ToLower(raw), "://"); scheme != "http" && scheme != "https" {
+		return nil, hinted(fmt.Errorf("parse base URL: %s is no http or https URL", quoted), "write it as http://host:port")
+	}
+	u, err := url.Parse(raw)
 	var parse *url.Error
 	switch {
-	case errors.As(err, &parse): // its text repeats the URL, which may hold a password
+	case errors.As(err, &parse): // its own text repeats the URL
 		return nil, fmt.Errorf("parse base URL: %w", parse.Err)
 	case u.User != nil:
 		return nil, hinted(errors.New("parse base URL: it holds a user name"), "give the API key by its own setting")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, hinted(fmt.Errorf("parse base URL: %q is no http or https URL", raw), "write it as http://host:port")
+	case u.Hostname() == "":
+		return nil, hinted(fmt.Errorf("parse base URL: %s has no host", quoted), "write it as http://host:port")
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("parse base URL: %q has a query or a fragment", raw)
+		return nil, errors.New("parse base URL: it has a query or a fragment")
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	path = strings.TrimRight(strings.TrimSuffix(path, "/v1"), "/")

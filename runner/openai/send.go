@@ -39,26 +39,34 @@ type Prepared struct {
 // Prepare builds the request, so that sending it when it is due costs next to nothing.
 // The error is about a call that can't be sent.
 func (c *Client) Prepare(call Call) (*Prepared, error) {
-	body, err := Body(call.Params)
+	head := c.head(&call.Params)
+	const lengthRoom = 20 + len("\r\n\r\n")
+	room := len(head) + lengthRoom
+	wire, err := call.Params.bodyBehind(room)
 	if err != nil {
 		return nil, err
 	}
-	accept := "application/json"
-	if call.Params.Stream {
-		accept = "text/event-stream"
-	}
-	wire := make([]byte, 0, 512+len(body))
-	wire = fmt.Appendf(wire, "POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: servegate\r\nAccept: %s\r\nAccept-Encoding: identity\r\nContent-Type: application/json\r\n",
-		c.route(call.Params.path()).EscapedPath(), c.base.Host, accept)
-	if c.key != "" {
-		wire = append(append(append(wire, "Authorization: Bearer "...), c.key...), "\r\n"...)
-	}
-	wire = append(wire, "Content-Length: "...)
-	wire = strconv.AppendInt(wire, int64(len(body)), 10)
-	wire = append(append(wire, "\r\n\r\n"...), body...)
+	head = strconv.AppendInt(head, int64(len(wire)-room), 10)
+	head = append(head, "\r\n\r\n"...)
+	wire = wire[room-len(head):]
+	copy(wire, head)
 	// What the prompt was made of isn't needed any more.
 	call.IDs, call.Text, call.Extra = nil, "", nil
 	return &Prepared{client: c, call: call, wire: wire}, nil
+}
+
+// head is the head of a request up to the number of its content length.
+func (c *Client) head(p *Params) []byte {
+	accept := "application/json"
+	if p.Stream {
+		accept = "text/event-stream"
+	}
+	b := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: servegate\r\nAccept: %s\r\nAccept-Encoding: identity\r\nContent-Type: application/json\r\n",
+		c.route(p.path()).EscapedPath(), c.base.Host, accept)
+	if c.key != "" {
+		b = append(append(append(b, "Authorization: Bearer "...), c.key...), "\r\n"...)
+	}
+	return append(b, "Content-Length: "...)
 }
 
 func (p *Params) path() string {
