@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,10 @@ func (s *session) ensureEngine(ctx context.Context) error {
 		return nil
 	}
 	s.boots++
-	launcher, what := s.launcher()
+	launcher, what, err := s.launcher()
+	if err != nil {
+		return s.stage(ctx, "boot engine", err)
+	}
 	s.options.Notify(Event{Kind: Booting, Boot: s.boots, Text: what})
 	start := time.Now()
 	handle, err := launcher.Launch(ctx)
@@ -54,23 +58,28 @@ func (s *session) ensureEngine(ctx context.Context) error {
 }
 
 // launcher is the one that the plan asks for, and what it does in words.
-func (s *session) launcher() (engine.Launcher, string) {
+func (s *session) launcher() (engine.Launcher, string, error) {
 	e := s.plan.Engine
 	if e.Attach != nil {
-		return attach.Launcher{URL: e.Attach.URL}, "attaching to " + e.Attach.URL
+		base, err := attach.BaseURL(e.Attach.URL)
+		return attach.Launcher{URL: e.Attach.URL}, "attaching to " + base, err
 	}
 	p := e.Process
+	secrets := p.Secrets
+	if e.APIKey != "" {
+		secrets = append(slices.Clone(secrets), e.APIKey)
+	}
 	return process.Launcher{
 		Command:    ourselves(p.Command),
 		Model:      s.plan.Model,
 		Dir:        p.Dir,
 		Env:        p.Env,
 		PassEnv:    p.PassEnv,
-		Secrets:    p.Secrets,
+		Secrets:    secrets,
 		LogPath:    filepath.Join(s.options.Out.Dir(), "logs", engineLog+".log"),
 		Grace:      e.StopGrace,
 		Supervisor: s.options.Supervisor,
-	}, "starting " + strings.Join(p.Command, " ")
+	}, "starting " + strings.Join(p.Command, " "), nil
 }
 
 // probe says how the engine shows that it is ready.

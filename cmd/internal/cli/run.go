@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/servegate/servegate/cmd/internal/config"
+	"github.com/servegate/servegate/gate"
 	"github.com/servegate/servegate/gate/report"
 	"github.com/servegate/servegate/gate/rundir"
 	"github.com/servegate/servegate/runner"
@@ -70,9 +72,16 @@ func measure(ctx context.Context, env Env, from *source, out string) error {
 		Notify: newProgress(env).notify,
 		Getenv: env.Getenv,
 	})
-	if tableErr := report.RunText(env.Stdout, run); tableErr != nil && err == nil {
-		err = fmt.Errorf("print table: %w", tableErr)
+	if measured(run) {
+		if tableErr := report.RunText(env.Stdout, run); tableErr != nil && err == nil {
+			err = fmt.Errorf("print table: %w", tableErr)
+		}
 	}
 	fmt.Fprintf(env.Stderr, "servegate: wrote %s\n", out)
 	return err
+}
+
+// measured reports whether a run has any repetition to show.
+func measured(r *gate.Run) bool {
+	return slices.ContainsFunc(r.Cells, func(c gate.CellRun) bool { return len(c.Repetitions) > 0 })
 }

@@ -29,12 +29,9 @@ type supervisorLink struct {
 
 // startSupervisor runs the supervisor, which then waits for its spec.
 func startSupervisor(argv []string, logPath, mark string) (*supervisorLink, error) {
-	if len(argv) == 0 {
-		self, err := selfProgram()
-		if err != nil {
-			return nil, fmt.Errorf("find our own binary: %w", err)
-		}
-		argv = []string{self, "engine", "supervise"}
+	cmd, err := supervisorCommand(argv)
+	if err != nil {
+		return nil, err
 	}
 	var theirs, ours []*os.File
 	defer func() { closeAll(theirs) }()
@@ -55,18 +52,32 @@ func startSupervisor(argv []string, logPath, mark string) (*supervisorLink, erro
 		return nil, err
 	}
 	theirs = append(theirs, log, words)
-	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.ExtraFiles = []*os.File{controlR, statusW, log}
 	cmd.Stderr = words
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		closeAll(ours)
-		return nil, fmt.Errorf("start supervisor %q: %w", argv[0], err)
+		return nil, fmt.Errorf("start supervisor %q: %w", cmd.Path, err)
 	}
 	return &supervisorLink{
 		cmd: cmd, mark: mark, control: controlW, enc: gob.NewEncoder(controlW),
 		status: statusR, dec: gob.NewDecoder(statusR),
 	}, nil
+}
+
+// supervisorCommand is the command argv, or our own binary in the part of the supervisor.
+// It keeps our name: a binary that plays several parts may go by it.
+func supervisorCommand(argv []string) (*exec.Cmd, error) {
+	if len(argv) > 0 {
+		return exec.Command(argv[0], argv[1:]...), nil
+	}
+	self, err := selfProgram()
+	if err != nil {
+		return nil, fmt.Errorf("find our own binary: %w", err)
+	}
+	cmd := exec.Command(self, "engine", "supervise")
+	cmd.Args[0] = os.Args[0]
+	return cmd, nil
 }
 
 // openForSupervisor opens the log twice: for the engine's output at offsets, and at its
