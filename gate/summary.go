@@ -54,6 +54,20 @@ const highest = int64(time.Hour)
 // significant digits.
 type histogram struct{ counts *hdrhistogram.Histogram }
 
+// SameHistogram reports whether two encoded histograms hold the same counts. How they
+// are compressed is no part of it: that changes with the Go release that wrote them.
+func SameHistogram(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ha, err := hdrhistogram.Decode([]byte(a))
+	if err != nil {
+		return false
+	}
+	hb, err := hdrhistogram.Decode([]byte(b))
+	return err == nil && ha.Equals(hb)
+}
+
 func newHistogram() *histogram { return &histogram{hdrhistogram.New(1, highest, 3)} }
 
 // encode returns the samples as an HdrHistogram in its V2 compressed encoding, base64.

@@ -1,7 +1,12 @@
 package gate
 
 import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -153,4 +158,45 @@ func TestCountsUnmarshalErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want error %q", tt.name, err, tt.want)
 		}
 	}
+}
+
+func TestSameHistogramLooksThroughCompression(t *testing.T) {
+	encoded := func(values ...float64) string {
+		text, err := encode(newHistogram(), values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	a := encoded(1e6, 1e9)
+	if packed := recompress(t, a); packed == a || !SameHistogram(a, packed) {
+		t.Errorf("got the same text %v, or another histogram, want the same counts in another text", packed == a)
+	}
+	for _, b := range []string{encoded(1e6), encoded(1e6, 2e9), "", "!"} {
+		if SameHistogram(a, b) || SameHistogram(b, a) {
+			t.Errorf("got %.20q taken for the same", b)
+		}
+	}
+}
+
+// recompress packs an encoded histogram as another compressor might: not at all.
+func recompress(t *testing.T, text string) string {
+	t.Helper()
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := zlib.NewReader(bytes.NewReader(raw[8:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body bytes.Buffer
+	w, _ := zlib.NewWriterLevel(&body, zlib.NoCompression)
+	if _, err := io.Copy(w, r); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	out := append([]byte{}, raw[:4]...)
+	out = binary.BigEndian.AppendUint32(out, uint32(body.Len()))
+	return base64.StdEncoding.EncodeToString(append(out, body.Bytes()...))
 }
