@@ -161,7 +161,11 @@ func TestEndOfText(t *testing.T) {
 	if short < 10 {
 		t.Errorf("%d of 20 ended early, want most", short)
 	}
-	if s := c.stream("/v1/completions", idsBody(20, 1, 40, "")); s.finish != "length" || len(s.ids) != 40 {
+	one, two := c.stream("/v1/completions", idsBody(20, 1, 40, "")), c.stream("/v1/completions", idsBody(20, 1, 40, `,"seed":7`))
+	if slices.Equal(one.ids, two.ids) {
+		t.Error("another seed: got the same answer")
+	}
+	if s := one; s.finish != "length" || len(s.ids) != 40 {
 		t.Errorf("with ignore_eos: got %q after %d tokens, want length after 40", s.finish, len(s.ids))
 	}
 }

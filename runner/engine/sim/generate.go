@@ -133,7 +133,6 @@ func (a *answer) frame(c chunk) bool {
 	if c.finish == "" {
 		return false
 	}
-	a.blow = none
 	a.buf = a.enc.Close(a.buf)
 	return true
 }

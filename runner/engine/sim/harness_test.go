@@ -73,7 +73,12 @@ func run(t testing.TB, s *Server, ln net.Listener) {
 // function that ends it, which must be called in the bubble.
 func serveFake(t testing.TB, o Options) (*client, func()) {
 	t.Helper()
-	s, err := newServer(o, pacer.NewTimer())
+	return serveFakeWith(t, o, pacer.NewTimer())
+}
+
+func serveFakeWith(t testing.TB, o Options, sleep sleeper) (*client, func()) {
+	t.Helper()
+	s, err := newServer(o, sleep)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/servegate/servegate/runner/engine/sim/pacer"
+	"github.com/servegate/servegate/runner/engine/sim/timing"
 )
 
 // TestPredict holds the formulas of the package's documentation, with figures worked
@@ -141,6 +144,76 @@ func TestPrefillDisturbsDecode(t *testing.T) {
 			t.Errorf("TTFT of the second request: got %s, want %s", got, want)
 		}
 	})
+}
+
+// A request that comes while the last step of another runs waits for its end, although
+// the engine has nothing else to do then.
+func TestStepsDontOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := Defaults()
+		o.Cost.KVToken = 0
+		c, stop := serveFake(t, o)
+		defer stop()
+		var first, second *seen
+		var both sync.WaitGroup
+		both.Go(func() { first = c.stream("/v1/completions", idsBody(100, 1, 1, "")) })
+		time.Sleep(2 * time.Millisecond)
+		both.Go(func() { second = c.stream("/v1/completions", idsBody(100, 2, 1, "")) })
+		both.Wait()
+		const step = 5400 * time.Microsecond
+		if first.ttft() != step || second.ttft() != 2*step-2*time.Millisecond {
+			t.Errorf("TTFT: got %s and %s, want 5.4 and 8.8 ms", first.ttft(), second.ttft())
+		}
+	})
+}
+
+// lazy is a sleeper that oversleeps, by an amount that it is told for each sleep.
+type lazy struct {
+	*pacer.Timer
+	late func(sleep int) time.Duration
+	n    int
+}
+
+func (l *lazy) Until(t time.Time) {
+	if time.Until(t) > 0 {
+		l.n++
+		t = t.Add(l.late(l.n))
+	}
+	l.Timer.Until(t)
+}
+
+// Waking up late delays the frames of that step and of no other, unless it is so late
+// that a whole step was missed: then the schedule moves, and no two steps end together.
+func TestLatenessDoesntAddUp(t *testing.T) {
+	const step, eps = 5 * time.Millisecond, time.Millisecond
+	tests := []struct {
+		name string
+		late func(sleep int) time.Duration
+		want time.Duration // from the first to the last of ten frames
+	}{
+		{"always a little", func(int) time.Duration { return eps }, 9 * step},
+		{"once a little", func(n int) time.Duration { return map[int]time.Duration{4: eps}[n] }, 9 * step},
+		{"once a lot", func(n int) time.Duration { return map[int]time.Duration{4: 22 * time.Millisecond}[n] }, 9*step + 22*time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := Defaults()
+				o.Cost = timing.Cost{Base: step, PrefillSlowdown: 1, DecodeSlowdown: 1, PrefillToken: 1, Decode: 0}
+				c, stop := serveFakeWith(t, o, &lazy{Timer: pacer.NewTimer(), late: tt.late})
+				defer stop()
+				s := c.stream("/v1/completions", idsBody(8, 1, 10, ""))
+				if got := s.at[9].Sub(s.at[0]); got != tt.want {
+					t.Errorf("ten frames: got %s from first to last, want %s", got, tt.want)
+				}
+				for i, g := range gaps(s) {
+					if g < step-eps {
+						t.Errorf("gap %d: got %s, want a step or hardly less", i, g)
+					}
+				}
+			})
+		})
+	}
 }
 
 // Noise has the size that was asked for, and comes again with the same seed and boot.

@@ -196,6 +196,18 @@ func TestSteps(t *testing.T) {
 				"b:d1 -> b1", "b:d1 -> b1.length",
 			},
 		},
+		{
+			name:   "a step that preempts admits nobody, though a piece would fit",
+			config: func(c *Config) { c.Blocks, c.PrefixCaching, c.MaxBatchedTokens = 8, false, 8 },
+			submit: func(c *script) {
+				c.submit("a", &Request{Prompt: prompt(15, 0), MaxTokens: 4})
+				c.submit("b", &Request{Prompt: prompt(15, 100), MaxTokens: 1})
+			},
+			want: []string{
+				"a:p8 -> ", "a:p7 b:p1 -> a1", "a:d1 b:p7 -> a1",
+				"a:d1 !b -> a1", "a:d1 b:p7 -> a1.length", "b:p8 -> b1.length",
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
