@@ -9,7 +9,8 @@
 // hide: "sent" is taken right before the first write on a connection that is open
 // already, and a frame arrived when the kernel received the packet with its last byte
 // (SO_TIMESTAMPING; where there is none, right after the read, and [Client.Stamps] says
-// so). It asks for no compression, follows no redirect and never sends a request twice.
+// so). It asks for no compression, follows no redirect, uses no proxy and never sends a
+// request twice.
 //
 // When requests are due is decided by runner/load, what they ask for by
 // runner/workload, which optional fields an engine understands by its profile or by
