@@ -31,6 +31,7 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/completions", `{}`, "wrong", 401, `{"error":"Unauthorized"}`},
 		{"GET", "/server_info?config_format=json", "", "", 200, `"num_gpu_blocks":4096`},
 		{"GET", "/server_info", "", "", 200, `"vllm_config":"map[`},
+		{"GET", "/server_info", "", "", 200, `"step-base":"200µs"`},
 		{"POST", "/reset_prefix_cache", "", "", 200, `{"success":true}`},
 		{"POST", "/tokenize", `{"prompt":"the server tok4000"}`, "", 200, `"count":3,"max_model_len":8192,"tokens":[261,754,4000]`},
 		{"POST", "/tokenize", `{"messages":[{"role":"user","content":"the"}],"return_token_strs":true}`, "", 200, `"token_strs":["","use`},
@@ -49,6 +50,9 @@ func TestRoutes(t *testing.T) {
 				req.Header.Set("Authorization", "Bearer "+tt.key)
 			}
 			status, body := c.read(c.http.Do(req))
+			if strings.Contains(body, o.APIKey) {
+				t.Error("the answer gives the key away")
+			}
 			if status != tt.status || !strings.Contains(body, tt.want) {
 				t.Errorf("got %d %s, want %d and %q", status, body, tt.status, tt.want)
 			}

@@ -64,7 +64,7 @@
 //
 // Content, and where a text ends by itself, follow from the seed and the prompt: the
 // same request gets the same answer. Noise and faults follow from the seed, the boot
-// number and a counter: of steps, or of requests that reach the engine in order. Two
-// boots with the same seed and boot number draw alike; without a boot number the clock
-// gives one, so that boots differ as real ones do.
+// number and a counter: of steps, or of valid requests in the order in which they come.
+// Two boots with the same seed and boot number draw alike; without a boot number the
+// clock gives one, so that boots differ as real ones do.
 package sim

@@ -99,6 +99,20 @@ func (f *Faults) lifeFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.LogFlood, "log-flood", f.LogFlood, "junk lines a second on the log")
 }
 
+// flagValues is every option under its flag's name, but for the secret one.
+func (o *Options) flagValues() map[string]string {
+	now := *o
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	now.Flags(fs)
+	values := map[string]string{}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "api-key" {
+			values[f.Name] = f.DefValue
+		}
+	})
+	return values
+}
+
 // bootNumber is o.Boot, or one taken from the time.
 func (o *Options) bootNumber(now time.Time) uint64 {
 	if o.Boot != 0 {

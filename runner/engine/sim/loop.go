@@ -50,7 +50,9 @@ func (e *engine) receive() engineState {
 	for _, c := range e.inbox {
 		switch {
 		case c.submit != nil:
-			e.delayed = append(e.delayed, c.submit)
+			if _, ok := e.live[c.submit]; ok { // else the engine died under it
+				e.delayed = append(e.delayed, c.submit)
+			}
 		case c.abort != nil:
 			e.drop(c.abort)
 		case c.reset != nil:
@@ -110,6 +112,9 @@ func (e *engine) step() {
 		}
 	}
 	e.sleep.Until(end)
+	if e.over() {
+		return // woken before the time: the step's tokens will never be
+	}
 	e.at = end
 	e.steps++
 	now := time.Now()
@@ -118,8 +123,18 @@ func (e *engine) step() {
 		e.leave(state)
 		return
 	}
-	e.deliver(outputs, now)
 	e.metrics.step(batch, outputs, took, now.Sub(end))
+	e.book(outputs, now)
+	for _, o := range outputs {
+		o.Request.Owner.(*stream).put(chunk{tokens: o.Tokens, cached: o.Cached, finish: o.Finish})
+	}
+}
+
+// over reports whether the engine was stopped.
+func (e *engine) over() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state == stopped
 }
 
 // duration is how long a step takes.
@@ -164,13 +179,10 @@ func (e *engine) leave(state engineState) {
 	}
 }
 
-// deliver hands each request what a step brought it.
-func (e *engine) deliver(outputs []scheduler.Output, now time.Time) {
-	for _, o := range outputs {
-		s := o.Request.Owner.(*stream)
-		s.put(chunk{tokens: o.Tokens, cached: o.Cached, finish: o.Finish})
-	}
-	// The books are kept after the frames are on their way.
+// book enters what a step brought into the books. That is done before the frames are
+// sent, though it holds up those of a large batch by some 10 us: whoever has seen the
+// last frame finds it in /metrics.
+func (e *engine) book(outputs []scheduler.Output, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, o := range outputs {
@@ -179,13 +191,13 @@ func (e *engine) deliver(outputs []scheduler.Output, now time.Time) {
 		if s.first.IsZero() {
 			s.first = now
 		}
-		s.last = now
-		s.total = o.Total
+		s.last, s.total = now, o.Total
 		if o.Finish != "" {
 			delete(e.live, s)
 			e.metrics.finished(s, o.Finish, now)
 		}
 	}
+	e.metrics.queue(e.sched.Stats(), len(e.delayed), e.opts.Scheduler.Blocks)
 }
 
 // endAll tells every unfinished request that nothing more will come.
@@ -196,6 +208,5 @@ func (e *engine) endAll(fault *wire.Error) {
 		s.end(fault)
 	}
 	clear(e.live)
-	clear(e.inbox)
-	e.inbox, e.delayed = e.inbox[:0], nil
+	e.delayed = nil
 }

@@ -87,7 +87,7 @@ func (s *Server) postReset(w http.ResponseWriter, _ *http.Request) {
 }
 
 // getServerInfo describes the engine in the shape of vLLM's route, with the parts that
-// exist here; the simulation's own options stand beside them.
+// exist here; the simulation's own options stand beside them, under their flags' names.
 func (s *Server) getServerInfo(w http.ResponseWriter, r *http.Request) {
 	o := &s.opts
 	config := map[string]any{
@@ -110,7 +110,7 @@ func (s *Server) getServerInfo(w http.ResponseWriter, r *http.Request) {
 	}
 	info := map[string]any{
 		"vllm_config": config, "vllm_env": map[string]any{}, "system_env": map[string]any{},
-		"sim": map[string]any{"boot": s.bootNumber, "cost": o.Cost, "noise": o.Noise, "throttle": o.Throttle, "batch_delay": o.BatchDelay},
+		"sim": map[string]any{"boot": s.bootNumber, "flags": o.flagValues()},
 	}
 	if r.URL.Query().Get("config_format") != "json" {
 		info["vllm_config"] = fmt.Sprint(config)
