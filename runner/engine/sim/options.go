@@ -58,8 +58,7 @@ type Style struct {
 	HonorIgnoreEOS bool // ignore_eos is honoured
 }
 
-// Faults is the behaviour that is planted. The zero value plants none, save that the
-// text of CrashWords is said where anything crashes.
+// Faults is the behaviour that is planted. That of [Defaults] plants none.
 type Faults struct {
 	QueueDelay time.Duration // from a request's arrival until the scheduler sees it
 	MaxQueued  int           // unfinished requests above which new ones are rejected with 503; 0: no limit
