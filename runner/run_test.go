@@ -125,7 +125,7 @@ func only(t *testing.T, r *gate.Run) gate.Repetition {
 func late(reps []gate.Repetition) bool {
 	for _, rep := range reps {
 		for _, why := range rep.InvalidReasons {
-			if !strings.Contains(why, "client was late") && !strings.Contains(why, "concurrency") {
+			if !slices.ContainsFunc([]string{"client was late", "concurrency", "arrival rate"}, func(s string) bool { return strings.Contains(why, s) }) {
 				return false
 			}
 		}
@@ -143,7 +143,8 @@ func TestRunMeasuresEveryForm(t *testing.T) {
 		{name: "together", change: func(p *runner.Plan) { p.Cells[0].Load.Start = load.Together }},
 		{name: "open loop", change: func(p *runner.Plan) {
 			p.Cells[0].Concurrency = 0
-			p.Cells[0].Load = load.Spec{Process: load.Poisson, Rate: 50}
+			p.Cells[0].Load = load.Spec{Process: load.Poisson, Rate: 100}
+			p.Measure.Warmup = 10
 		}},
 		{name: "duration", change: func(p *runner.Plan) {
 			p.Measure.Requests, p.Measure.Duration = 0, 500*time.Millisecond

@@ -56,7 +56,7 @@ func (c *Client) Probe(ctx context.Context, p Params) (Abilities, error) {
 		q := f.apply(p)
 		var r gate.Request
 		var a *answer
-		if r, a, err = c.complete(ctx, q); err == nil {
+		if r, a, err = c.insist(ctx, q); err == nil {
 			found.observe(q, r, a)
 			return found, c.confirmIgnoreEOS(ctx, q, &found)
 		}
@@ -66,6 +66,22 @@ func (c *Client) Probe(ctx context.Context, p Params) (Abilities, error) {
 		found.Refused = append(found.Refused, f.name+": "+r.Error)
 	}
 	return found, fmt.Errorf("probe server: %w", err)
+}
+
+// probeTries is how often a form is tried before it counts as refused.
+const probeTries = 4
+
+// insist makes a request, and again where it failed otherwise than by being refused in
+// so many words (4xx): a server that errs now and then must not pass for one that takes
+// no token ids.
+func (c *Client) insist(ctx context.Context, p Params) (r gate.Request, a *answer, err error) {
+	for range probeTries {
+		r, a, err = c.complete(ctx, p)
+		if err == nil || r.Outcome == gate.HTTP4xx || r.Outcome == gate.Cancelled || r.Outcome == gate.Timeout {
+			break
+		}
+	}
+	return r, a, err
 }
 
 // apply gives p the form f.
@@ -94,7 +110,7 @@ func (c *Client) confirmIgnoreEOS(ctx context.Context, p Params, found *Abilitie
 	if len(p.IDs) > 1 {
 		p.IDs = p.IDs[len(p.IDs)/2:]
 	}
-	r, _, err := c.complete(ctx, p)
+	r, _, err := c.insist(ctx, p)
 	found.IgnoreEOS = err == nil && r.Output >= p.MaxTokens
 	return ctx.Err()
 }
