@@ -312,7 +312,7 @@ func TestTimeoutWhileWriting(t *testing.T) {
 	defer l.Close() // nobody accepts, and nobody reads
 	c := connect(t, openai.Options{BaseURL: "http://" + l.Addr().String(), RequestTimeout: 200 * time.Millisecond}, 1)
 	call := streaming()
-	call.IDs = make([]int, 8<<20)
+	call.IDs, call.Text = nil, strings.Repeat("x", 16<<20)
 	if got := send(t, c, call); got.Outcome != gate.Timeout || got.Done-got.Sent < 200*time.Millisecond {
 		t.Errorf("got %s after %v (%s), want timeout", got.Outcome, got.Done-got.Sent, got.Error)
 	}
@@ -325,20 +325,25 @@ func TestRefusalWhileWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go func() {
-		nc, err := l.Accept()
-		if err != nil {
-			return
-		}
+	refuse := func(nc net.Conn) {
 		_, _ = nc.Read(make([]byte, 100))
 		(&rawConn{Conn: nc}).write(whole(413, "text/plain", "too large", "Connection: close"))
 		_ = nc.(*net.TCPConn).CloseWrite()
 		time.Sleep(50 * time.Millisecond)
 		nc.Close()
+	}
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go refuse(nc)
+		}
 	}()
 	c := connect(t, openai.Options{BaseURL: "http://" + l.Addr().String()}, 1)
 	call := streaming()
-	call.IDs = make([]int, 8<<20)
+	call.IDs, call.Text = nil, strings.Repeat("x", 16<<20)
 	if got := send(t, c, call); got.Outcome != gate.HTTP4xx || got.Status != 413 {
 		t.Errorf("got %s, status %d (%s), want http_4xx, 413", got.Outcome, got.Status, got.Error)
 	}

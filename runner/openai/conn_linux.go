@@ -2,6 +2,7 @@ package openai
 
 import (
 	"io"
+	"net"
 	"os"
 	"syscall"
 	"time"
@@ -35,10 +36,42 @@ func (c *conn) setUp() (err error) {
 	if c.rc, err = c.tcp.(syscall.Conn).SyscallConn(); err != nil {
 		return err
 	}
-	return c.rc.Control(func(fd uintptr) {
+	c.kernel = askForStamps(c.rc)
+	return nil
+}
+
+// askForStamps switches the timestamps of a socket on, and says whether the kernel did.
+func askForStamps(rc syscall.RawConn) bool {
+	var refused error
+	err := rc.Control(func(fd uintptr) {
 		const flags = unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE
-		c.kernel = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags) == nil
+		refused = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags)
 	})
+	return err == nil && refused == nil
+}
+
+// awaitStamps waits, for 100 ms at most, until packets are stamped: the kernel begins
+// some time after the host's first socket has asked for it, since that patches its code.
+// It sends packets to itself until one has a stamp.
+func awaitStamps() {
+	u, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return // then the first stamps are taken after the read, and counted as such
+	}
+	defer u.Close()
+	rc, err := u.SyscallConn()
+	if err != nil || !askForStamps(rc) || u.SetDeadline(time.Now().Add(100*time.Millisecond)) != nil {
+		return
+	}
+	p, control := make([]byte, 1), make([]byte, unsafe.Sizeof(controlMessage{}))
+	for stamped := 0; stamped == 0; time.Sleep(100 * time.Microsecond) {
+		if _, err := u.WriteTo(p, u.LocalAddr()); err != nil {
+			return
+		}
+		if _, stamped, _, _, err = u.ReadMsgUDP(p, control); err != nil {
+			return
+		}
+	}
 }
 
 // receivePlain waits for the socket without a buffer, and takes one from the pool only
@@ -92,15 +125,12 @@ func (c *conn) recvmsg(fd uintptr) bool {
 			break
 		}
 	}
-	if c.err == unix.EAGAIN {
+	if c.err != nil {
+		c.n = 0 // it was -1, and the wait may end with a deadline
 		c.release()
-		return false
+		return c.err != unix.EAGAIN
 	}
 	c.stamp = stamp{at: time.Now()}
-	if c.err != nil {
-		c.n = 0
-		return true
-	}
 	c.takeStamp(controlLen)
 	return true
 }

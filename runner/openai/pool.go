@@ -55,6 +55,7 @@ func (p *pool) open(ctx context.Context, n, spare int) error {
 	if err := p.fill(ctx, missing); err != nil {
 		return fmt.Errorf("open %d connections: %w", n, err)
 	}
+	awaitStamps()
 	return nil
 }
 

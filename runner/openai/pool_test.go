@@ -34,7 +34,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func TestConnectionIsReused(t *testing.T) {
 	s := serve(t, func(c *rawConn) bool {
-		c.write(streamHead, text("a"), done, lastChunk) // the end of the body comes late
+		c.write(streamHead, text("a"), done+lastChunk)
 		return true
 	})
 	c := connect(t, openai.Options{BaseURL: s.URL}, 1)
@@ -308,6 +308,26 @@ func TestTLS(t *testing.T) {
 	defer strangers.Close()
 	if r := send(t, strangers, streaming()); r.Outcome != gate.Connect || !strings.Contains(r.Error, "certificate") {
 		t.Errorf("got %s (%s), want connect, about the certificate", r.Outcome, r.Error)
+	}
+}
+
+func TestTLSTimeout(t *testing.T) {
+	certs := httptest.NewTLSServer(nil)
+	defer certs.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(certs.Certificate())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveOn(t, tls.NewListener(l, &tls.Config{Certificates: certs.TLS.Certificates}), func(c *rawConn) bool {
+		c.write(streamHead, text("a"))
+		_, _ = c.Read(make([]byte, 1))
+		return false
+	})
+	c := connect(t, openai.Options{BaseURL: "https" + strings.TrimPrefix(s.URL, "http"), RootCAs: roots, RequestTimeout: 300 * time.Millisecond}, 1)
+	if r := send(t, c, streaming()); r.Outcome != gate.Timeout || len(r.Arrivals) != 1 {
+		t.Errorf("got %s with %d frames (%s), want timeout with 1", r.Outcome, len(r.Arrivals), r.Error)
 	}
 }
 
