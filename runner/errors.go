@@ -1,6 +1,10 @@
 package runner
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
 
 // PlanError says that a plan can't be executed as it stands: nothing was measured, and
 // the config must change. Its hint says how.
@@ -23,3 +27,15 @@ type MeasureError struct {
 
 func (e *MeasureError) Error() string { return fmt.Sprintf("%s: %v", e.Stage, e.Err) }
 func (e *MeasureError) Unwrap() error { return e.Err }
+
+// Hint says what to do about it, where the cause has a remedy.
+func (e *MeasureError) Hint() string {
+	if errors.Is(e.Err, syscall.ENOSPC) {
+		return "the disk is full: free some space, or write the run directory elsewhere"
+	}
+	var h interface{ Hint() string }
+	if errors.As(e.Err, &h) {
+		return h.Hint()
+	}
+	return ""
+}

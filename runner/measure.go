@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,8 @@ func (s *session) measure(ctx context.Context, c *cellState, f gate.Facts) (rep 
 	if ctx.Err() != nil {
 		m.facts.Faults = append(m.facts.Faults, "interrupted")
 	}
-	if err := errors.Join(err, m.out.Close()); err != nil {
+	// A disk that is full fails all that follows too: the first error tells it.
+	if err := cmp.Or(err, m.out.Close()); err != nil {
 		return nil, lost, err
 	}
 	rep, err = m.derive()

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -176,7 +177,7 @@ func (s *session) attempt(ctx context.Context, c *cellState, repeats int) (*gate
 	if lost != nil {
 		c.record.Invalid = lost.Error()
 	}
-	if err := errors.Join(err, s.options.Out.WriteRun(s.run)); err != nil {
+	if err := cmp.Or(err, s.options.Out.WriteRun(s.run)); err != nil {
 		return rep, s.stage(ctx, "measure "+c.ID, err)
 	}
 	if lost != nil {
@@ -219,9 +220,9 @@ func (s *session) close(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		s.run.Incomplete = "interrupted"
 	}
-	if writeErr := s.options.Out.WriteRun(s.run); writeErr != nil {
-		return errors.Join(err, fmt.Errorf("mark run incomplete: %w", writeErr))
-	}
+	// Where even that can't be written, run.json is the one before, which isn't complete
+	// either; what cut the run short is the error to tell.
+	_ = s.options.Out.WriteRun(s.run)
 	return err
 }
 

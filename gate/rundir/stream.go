@@ -198,9 +198,14 @@ func (s *stream) keep(err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = fmt.Errorf("write %s: %w", s.file.Name(), err)
+	if s.err != nil {
+		return
 	}
+	var file *os.PathError
+	if errors.As(err, &file) {
+		err = file.Err // it would name the file once more
+	}
+	s.err = fmt.Errorf("write %s: %w", s.file.Name(), err)
 }
 
 // failed returns the first error.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,9 @@ func complain(w io.Writer, err error) {
 		fmt.Fprintln(w, "servegate: interrupted")
 		return
 	}
-	fmt.Fprintf(w, "servegate: %v\n", err)
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(w, "servegate: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 	if hint := hintOf(err); hint != "" {
 		fmt.Fprintf(w, "servegate: hint: %s\n", hint)
 	}
