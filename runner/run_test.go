@@ -163,7 +163,7 @@ func TestRunMeasuresEveryForm(t *testing.T) {
 			p.Cells[0].Workload.Cache, p.Cells[0].Workload.Prefix = workload.SharedPrefix, 48
 		}},
 		{name: "dummy weights", engine: func(o *sim.Options) { o.Style.EmptyText = true }},
-		{name: "ignore_eos not honoured", engine: func(o *sim.Options) { o.Style.HonorIgnoreEOS, o.EOSRate = false, 0.5 }},
+		{name: "ignore_eos not honoured", engine: func(o *sim.Options) { o.Style.HonorIgnoreEOS, o.EOSRate = false, 1 }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/servegate/servegate/gate"
@@ -99,19 +100,23 @@ func refused(o gate.Outcome) bool {
 	return o == gate.HTTP4xx || o == gate.HTTP5xx || o == gate.InBandError || o == gate.Malformed
 }
 
-// confirmIgnoreEOS asks once more, for another answer: that one was long enough can be
-// chance.
+// eosProbes is how many outputs must be as long as was asked for before ignore_eos
+// counts as honoured.
+const eosProbes = 4
+
+// confirmIgnoreEOS asks for further answers: that one was long enough can be chance.
 func (c *Client) confirmIgnoreEOS(ctx context.Context, p Params, found *Abilities) error {
-	if !found.IgnoreEOS {
-		return nil
+	ids, text := p.IDs, p.Text
+	for i := 1; i < eosProbes && found.IgnoreEOS; i++ {
+		p.Seed++
+		p.Text = fmt.Sprintf("Answer with %d words. %s", i, text)
+		if len(ids) > 1 {
+			at := len(ids) * i / eosProbes
+			p.IDs = slices.Concat(ids[at:], ids[:at])
+		}
+		r, _, err := c.insist(ctx, p)
+		found.IgnoreEOS = err == nil && r.Output >= p.MaxTokens
 	}
-	p.Seed++
-	p.Text = "Answer with one word. " + p.Text
-	if len(p.IDs) > 1 {
-		p.IDs = p.IDs[len(p.IDs)/2:]
-	}
-	r, _, err := c.insist(ctx, p)
-	found.IgnoreEOS = err == nil && r.Output >= p.MaxTokens
 	return ctx.Err()
 }
 
