@@ -26,7 +26,6 @@ const (
 type traits struct {
 	model      string // name that requests ask for
 	maxLength  int    // context length in tokens; 0: not told
-	version    string
 	tokenized  []int // ids of workload.ProbeText; nil: it has no tokenizer route
 	abilities  map[workload.API]openai.Abilities
 	calibrated map[workload.API]workload.Calibration
@@ -77,7 +76,8 @@ func words(n int) string {
 }
 
 // learn finds out what the engine at url is and does, as far as the plan's cells need
-// to know.
+// to know. What the first boot was seen to do holds for the run: whether ignore_eos is
+// honoured, say, is told from a few outputs, and chance must not tell two boots apart.
 func (s *session) learn(ctx context.Context, url string) (traits, error) {
 	t := traits{abilities: map[workload.API]openai.Abilities{}, calibrated: map[workload.API]workload.Calibration{}}
 	c, err := s.client(url)
@@ -85,11 +85,24 @@ func (s *session) learn(ctx context.Context, url string) (traits, error) {
 		return t, err
 	}
 	defer c.Close()
+	if s.learned != nil {
+		t = *s.learned
+	}
 	s.identify(ctx, c, &t)
 	if version, err := c.Version(ctx); err == nil {
-		t.version = version
 		s.run.Subject.Version = version
 	}
+	if s.learned == nil {
+		if err := s.examine(ctx, c, &t); err != nil {
+			return t, err
+		}
+		s.learned = &t
+	}
+	return t, nil
+}
+
+// examine probes an engine that nothing is known of yet.
+func (s *session) examine(ctx context.Context, c *openai.Client, t *traits) error {
 	if ids, err := c.Tokenize(ctx, t.model, workload.ProbeText); err == nil {
 		t.tokenized = ids
 	}
@@ -98,11 +111,13 @@ func (s *session) learn(ctx context.Context, url string) (traits, error) {
 		if _, known := t.abilities[api]; known {
 			continue
 		}
-		if t.abilities[api], err = t.probe(ctx, c, api); err != nil {
-			return t, err
+		abilities, err := t.probe(ctx, c, api)
+		if err != nil {
+			return err
 		}
+		t.abilities[api] = abilities
 	}
-	return t, s.calibrate(ctx, c, &t)
+	return s.calibrate(ctx, c, t)
 }
 
 // identify asks which models the server lists. One that lists none is asked for the

@@ -52,6 +52,7 @@ type session struct {
 	run     *gate.Run
 	cells   []*cellState
 	engine  *booted // nil while none runs
+	learned *traits // what the first engine was seen to do; nil before
 	boots   int
 }
 
