@@ -26,7 +26,7 @@ const (
 type traits struct {
 	model      string // name that requests ask for
 	maxLength  int    // context length in tokens; 0: not told
-	tokenized  []int // ids of workload.ProbeText; nil: it has no tokenizer route
+	tokenized  []int  // ids of workload.ProbeText; nil: it has no tokenizer route
 	abilities  map[workload.API]openai.Abilities
 	calibrated map[workload.API]workload.Calibration
 }
