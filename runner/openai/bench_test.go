@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,8 +37,8 @@ func frugalServer(tb testing.TB, answer []byte, hold <-chan struct{}, rest []byt
 
 func serveFrugally(c net.Conn, answer []byte, hold <-chan struct{}, rest []byte) {
 	defer c.Close()
-	buf := make([]byte, 8<<10) // a request fits
-	end := []byte("}}")        // of stream_options, and of the body
+	buf := make([]byte, 128<<10) // a request fits
+	end := []byte("}}")          // of stream_options, and of the body
 	for {
 		n := 0
 		for !bytes.HasSuffix(buf[:n], end) {
@@ -66,14 +67,14 @@ func memory() float64 {
 	return float64(m.HeapInuse + m.StackInuse)
 }
 
-// inFlight has n streams wait for their second frame, and returns the bytes that each
-// of them costs.
-func inFlight(tb testing.TB, n int) float64 {
+// inFlight has n streams with a prompt of so many ids wait for their second frame, and
+// returns the bytes that each of them costs.
+func inFlight(tb testing.TB, n, ids int) float64 {
 	tb.Helper()
 	hold := make(chan struct{})
 	url := frugalServer(tb, []byte(streamHead+text("a")), hold, []byte(text("b")+done+lastChunk))
 	c := connect(tb, openai.Options{BaseURL: url}, n)
-	prompt := make([]int, 512)
+	prompt := slices.Repeat([]int{12345}, ids)
 	before := memory()
 	var wg sync.WaitGroup
 	for range n {
@@ -110,15 +111,16 @@ func waitUntilParked(tb testing.TB, n int) {
 	tb.Fatal("requests didn't get on their way")
 }
 
+// A prompt of 120 KB is given up once it has been written.
 func TestMemoryInFlight(t *testing.T) {
-	if each := inFlight(t, 200); each > 64<<10 {
+	if each := inFlight(t, 100, 20_000); each > 64<<10 {
 		t.Errorf("got %.0f bytes for a request in flight, want less than 64 KiB", each)
 	}
 }
 
 func BenchmarkInFlight(b *testing.B) {
 	for b.Loop() {
-		b.ReportMetric(inFlight(b, 2000), "B/request")
+		b.ReportMetric(inFlight(b, 2000, 512), "B/request")
 	}
 }
 

@@ -109,6 +109,26 @@ func TestClosingServerIsKeptSupplied(t *testing.T) {
 	}
 }
 
+// Beside requests in flight it has as many connections ready again: each is needed the
+// moment that a request ends.
+func TestClosingServerHasSpares(t *testing.T) {
+	hold := make(chan struct{})
+	s := serve(t, func(c *rawConn) bool {
+		if c.number > 0 {
+			<-hold
+		}
+		c.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + text("a") + done + lastChunk)
+		return false
+	})
+	c := connect(t, openai.Options{BaseURL: s.URL}, 1)
+	send(t, c, streaming())
+	var wg sync.WaitGroup
+	wg.Go(func() { send(t, c, streaming()) })
+	eventually(t, "there is a spare beside the one in flight", func() bool { return s.opened() >= 3 })
+	close(hold)
+	wg.Wait()
+}
+
 // An idle connection that the server has closed is found before it is used.
 func TestStaleConnectionIsReplaced(t *testing.T) {
 	if runtime.GOOS != "linux" {

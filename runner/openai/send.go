@@ -207,7 +207,7 @@ func (x *exchange) giveBack(c *conn, sound bool) {
 	p, a := x.client.pool, x.answer
 	switch {
 	case !sound, a.head == nil, !a.head.KeepAlive, a.fault != nil, a.surplus:
-		p.drop(c, sound && a.ended && a.head != nil && !a.head.KeepAlive)
+		p.drop(c, sound && a.fault == nil && a.head != nil && !a.head.KeepAlive)
 	case drain(c, &a.body, drainInline):
 		p.put(c)
 	default:
