@@ -167,6 +167,9 @@ func (c *Client) SetOrigin(t time.Time) { c.origin.Store(&t) }
 // servers close them after 5. Beside those in use, spare idle ones are kept. A closed
 // loop of n streams needs no spares, and more connections than it needs are no gift to a
 // server with a thread for each; an open loop doesn't know its concurrency and does.
+// Whether a connection may serve again is learnt from the first answers, within 0.1 s of
+// them (some servers close each one, and don't say so); until then, and where it may not,
+// each request takes a new one.
 // The error wraps the cause of the first connection that couldn't be opened.
 func (c *Client) Open(ctx context.Context, n, spare int) error { return c.pool.open(ctx, n, spare) }
 

@@ -13,8 +13,11 @@ const (
 	maxIdle = 3 * time.Second
 	// tendEvery is how often idle connections are looked after.
 	tendEvery = 500 * time.Millisecond
-	// maxDials is how many connections are opened at the same time.
+	// maxDials is how many connections are opened at the same time, and inOrder up to how
+	// many it is one after the other, so that a server which serves them as they came
+	// and can't serve all at once does so in the order in which they are used.
 	maxDials = 32
+	inOrder  = 64
 )
 
 // keep holds the number of connections and replaces those that lie idle for long, until
@@ -45,40 +48,51 @@ func (p *pool) keep() {
 func (p *pool) tend() error {
 	before := time.Now().Add(-maxIdle)
 	p.mu.Lock()
-	old := 0
-	for old < len(p.idle) && p.idle[old].idleSince.Before(before) {
-		old++
-	}
+	old := countOld(p.fresh, before) + countOld(p.used, before)
 	missing := p.missing(old)
 	p.mu.Unlock()
 	err := p.fill(p.ctx, missing)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for n := 0; n < old && len(p.idle) > 0 && p.idle[0].idleSince.Before(before); n++ {
-		p.idle[0].close()
-		p.idle = slices.Delete(p.idle, 0, 1)
-		p.stale.Add(1)
+	for _, list := range []*[]*conn{&p.fresh, &p.used} {
+		n := countOld(*list, before)
+		for _, c := range (*list)[:n] {
+			c.close()
+			p.stale.Add(1)
+		}
+		*list = slices.Delete(*list, 0, n)
 	}
 	return err
+}
+
+// countOld is how many at the front of a list have been idle since before then.
+func countOld(list []*conn, then time.Time) int {
+	n := 0
+	for n < len(list) && list[n].idleSince.Before(then) {
+		n++
+	}
+	return n
 }
 
 // sweep closes idle connections that the server has closed. It looks at one at a time,
 // so that a request that is due never waits for more.
 func (p *pool) sweep() {
-	for i := 0; ; {
-		p.mu.Lock()
-		if i >= len(p.idle) {
+	for _, list := range []*[]*conn{&p.fresh, &p.used} {
+		for i := 0; ; {
+			p.mu.Lock()
+			if i >= len(*list) {
+				p.mu.Unlock()
+				break
+			}
+			if c := (*list)[i]; c.open() {
+				i++
+			} else {
+				*list = slices.Delete(*list, i, i+1)
+				p.stale.Add(1)
+				c.close()
+			}
 			p.mu.Unlock()
-			return
 		}
-		if c := p.idle[i]; c.open() {
-			i++
-		} else {
-			p.idle = slices.Delete(p.idle, i, i+1)
-			p.stale.Add(1)
-			c.close()
-		}
-		p.mu.Unlock()
 	}
 }
 
@@ -86,12 +100,12 @@ func (p *pool) sweep() {
 // closed. p.mu is held.
 func (p *pool) missing(gone int) int {
 	spare := p.spare
-	if p.oneShot {
+	if p.reuse == reuseFails {
 		// Each answer costs its connection: the next request of every stream needs
 		// another one at once.
 		spare = max(spare, p.want)
 	}
-	idle := len(p.idle) - gone
+	idle := len(p.fresh) + len(p.used) - gone
 	return max(0, p.want-p.busy-idle, spare-idle)
 }
 
@@ -103,6 +117,9 @@ func (p *pool) fill(ctx context.Context, n int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	slots := make(chan struct{}, maxDials)
+	if n <= inOrder {
+		slots = make(chan struct{}, 1)
+	}
 	for range n {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
@@ -115,9 +132,7 @@ func (p *pool) fill(ctx context.Context, n int) error {
 				once.Do(func() { first = err; cancel() })
 				return
 			}
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.add(c)
+			p.addFresh(c)
 		})
 	}
 	wg.Wait()

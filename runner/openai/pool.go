@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,17 +20,41 @@ type pool struct {
 	ctx    context.Context // ends when the pool is closed
 	stop   context.CancelFunc
 
-	mu      sync.Mutex
-	idle    []*conn // ascending by idleSince: the last one was used last
-	busy    int
-	want    int  // connections to keep, busy ones included
-	spare   int  // idle connections to keep beside the busy ones
-	oneShot bool // the server closes connections after an answer
-	kept    bool // the keeper runs
-	closed  bool
+	mu sync.Mutex
+	// The idle connections, each list ascending by idleSince: those that nothing went
+	// over yet, those that may serve another request, and those of which the latter has
+	// to show.
+	fresh, used, parked []*conn
+	busy                int
+	want                int // connections to keep, busy ones included
+	spare               int // idle connections to keep beside the busy ones
+	reuse               reuse
+	reused, broken      int  // connections taken for another request, and those that didn't outlive an answer
+	kept                bool // the keeper runs
+	closed              bool
 
 	dialled, late, stale, unstampable atomic.Int64
 }
+
+// reuse is what is known of whether the server lets connections serve again. Not all
+// that promise it do: llama.cpp's closes each one right behind the end of a stream, and
+// a request that is sent into that is lost. So it is first held against an answer.
+type reuse int
+
+const (
+	reuseUnproven reuse = iota
+	reuseWorks
+	reuseFails // each request needs a new connection
+)
+
+const (
+	// probation is how long a connection must stay open after the first answers for
+	// reuse to be believed in.
+	probation = 100 * time.Millisecond
+	// rightAfter is how soon after an answer a connection is closed by a server that
+	// doesn't mean to keep it; later it is the idle timeout.
+	rightAfter = time.Second
+)
 
 func newPool(d dialer) *pool {
 	p := &pool{dialer: d, wake: make(chan struct{}, 1)}
@@ -71,19 +96,8 @@ func (p *pool) dial(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// add puts c among the idle ones. p.mu is held.
-func (p *pool) add(c *conn) {
-	if p.closed {
-		c.close()
-		return
-	}
-	c.idleSince = time.Now()
-	p.idle = append(p.idle, c)
-}
-
-// take returns an open connection, the one that was used last: its path is warm and the
-// server least likely to have given it up. Where none is left it opens one, and the
-// request goes out late.
+// take returns an open connection. Where none is left it opens one, and the request
+// goes out late.
 func (p *pool) take(ctx context.Context) (*conn, error) {
 	for {
 		c, err := p.pop()
@@ -97,7 +111,10 @@ func (p *pool) take(ctx context.Context) (*conn, error) {
 			return c, nil
 		}
 		p.stale.Add(1)
-		p.drop(c, false)
+		p.drop(c)
+		if c.used > 0 && time.Since(c.idleSince) < rightAfter {
+			p.noteBroken(false)
+		}
 	}
 	p.late.Add(1)
 	p.rouse()
@@ -110,7 +127,9 @@ func (p *pool) take(ctx context.Context) (*conn, error) {
 	return c, err
 }
 
-// pop takes the last idle connection, nil where there is none, and counts it as busy.
+// pop takes an idle connection, nil where there is none, and counts it as busy. The one
+// that was used last comes first, and of fresh ones the oldest: where a server has a
+// thread for each connection, but not for that many, those are the ones that have one.
 func (p *pool) pop() (*conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,35 +137,95 @@ func (p *pool) pop() (*conn, error) {
 		return nil, errClosed
 	}
 	p.busy++
-	last := len(p.idle) - 1
-	if last < 0 {
-		return nil, nil
+	var c *conn
+	if last := len(p.used) - 1; last >= 0 {
+		c, p.used = p.used[last], p.used[:last]
+		p.reused++
+	} else if len(p.fresh) > 0 {
+		c = p.fresh[0]
+		p.fresh = slices.Delete(p.fresh, 0, 1)
 	}
-	c := p.idle[last]
-	p.idle = p.idle[:last]
-	if len(p.idle) < p.spare {
+	if p.missing(0) > 0 {
 		p.rouse()
 	}
 	return c, nil
 }
 
-// put takes back a connection that may serve another request.
+// addFresh takes in a connection that was just opened.
+func (p *pool) addFresh(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		c.close()
+		return
+	}
+	c.idleSince = time.Now()
+	p.fresh = append(p.fresh, c)
+}
+
+// put takes back a connection that may serve another request, as its last answer says.
 func (p *pool) put(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.busy--
-	p.add(c)
+	c.idleSince = time.Now()
+	switch {
+	case p.closed || p.reuse == reuseFails:
+		c.close()
+		p.rouse()
+	case p.reuse == reuseWorks:
+		p.used = append(p.used, c)
+	default:
+		if p.parked = append(p.parked, c); len(p.parked) == 1 {
+			time.AfterFunc(probation, p.prove)
+		}
+		p.rouse()
+	}
 }
 
-// drop takes back a connection that is of no further use; byServer says that the server
-// announced to close it.
-func (p *pool) drop(c *conn, byServer bool) {
+// prove looks at what the server has done to the connections of its first answers.
+func (p *pool) prove() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reuse == reuseUnproven {
+		p.reuse = reuseWorks
+		for _, c := range p.parked {
+			if !c.open() {
+				p.reuse = reuseFails
+			}
+		}
+	}
+	for _, c := range p.parked {
+		if p.closed || p.reuse == reuseFails {
+			c.close()
+		} else {
+			p.used = append(p.used, c)
+		}
+	}
+	p.parked = nil
+	p.rouse()
+}
+
+// drop takes back a connection that is of no further use.
+func (p *pool) drop(c *conn) {
 	c.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.busy--
-	p.oneShot = p.oneShot || byServer
 	p.rouse()
+}
+
+// noteBroken takes note that a connection didn't outlive an answer. Where nothing else
+// is known yet and the server announced it, that settles it. Else once can be chance, or
+// the hundredth request; but where it is more than one in ten, connections aren't reused
+// any more.
+func (p *pool) noteBroken(announced bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.broken++
+	if p.reuse == reuseUnproven && announced || p.broken > 2 && p.broken*10 > p.reused {
+		p.reuse = reuseFails
+	}
 }
 
 // aside runs what puts or drops the busy c, beside the requests.
@@ -158,7 +237,7 @@ func (p *pool) aside(c *conn, free func()) {
 	}
 	p.mu.Unlock()
 	if closed {
-		p.drop(c, false)
+		p.drop(c)
 	}
 }
 
@@ -176,10 +255,12 @@ func (p *pool) close() {
 	p.stop()
 	p.mu.Lock()
 	p.closed = true
-	for _, c := range p.idle {
-		c.close()
+	for _, list := range []*[]*conn{&p.fresh, &p.used, &p.parked} {
+		for _, c := range *list {
+			c.close()
+		}
+		*list = nil
 	}
-	p.idle = nil
 	p.mu.Unlock()
 	p.tended.Wait()
 }

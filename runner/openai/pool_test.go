@@ -32,20 +32,59 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// Once the first connection has stayed open after its answer, the others do with what
+// there is.
 func TestConnectionIsReused(t *testing.T) {
 	s := serve(t, func(c *rawConn) bool {
 		c.write(streamHead, text("a"), done+lastChunk)
 		return true
 	})
 	c := connect(t, openai.Options{BaseURL: s.URL}, 1)
-	for range 5 {
+	send := func() {
 		if r := send(t, c, streaming()); r.Outcome != gate.OK {
 			t.Fatalf("got %s (%s), want ok", r.Outcome, r.Error)
 		}
 	}
-	if got := c.Stats(); s.opened() != 1 || got.Dialled != 1 || got.Late != 0 || got.Frames != 5 {
-		t.Errorf("got %d connections, stats %+v, want one connection for 5 requests", s.opened(), got)
+	eventually(t, "a connection was reused", func() bool {
+		send()
+		all := s.requests()
+		return len(all) > 1 && all[len(all)-1].conn == all[len(all)-2].conn
+	})
+	late, requests := c.Stats().Late, len(s.requests())
+	for range 5 {
+		send()
 	}
+	all := s.requests()[requests-1:]
+	for _, r := range all {
+		if r.conn != all[0].conn {
+			t.Errorf("got a request on connection %d, want %d again", r.conn, all[0].conn)
+		}
+	}
+	if got := c.Stats(); got.Late != late || got.Frames != int64(requests+5) {
+		t.Errorf("got stats %+v, want %d late and %d frames", got, late, requests+5)
+	}
+}
+
+// A server that closes each connection behind its answer, without a word, as llama.cpp
+// does after a stream: no request may be sent into that.
+func TestUnannouncedCloseLosesNoRequest(t *testing.T) {
+	s := serve(t, func(c *rawConn) bool {
+		c.write(streamHead, text("a"), done+lastChunk)
+		time.Sleep(time.Millisecond) // here a request on the same connection would be lost
+		return false
+	})
+	c := connect(t, openai.Options{BaseURL: s.URL}, 4)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				if r := send(t, c, streaming()); r.Outcome != gate.OK {
+					t.Errorf("got %s (%s), want ok", r.Outcome, r.Error)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestConnectionIsNotReused(t *testing.T) {
@@ -141,7 +180,7 @@ func TestStaleConnectionIsReplaced(t *testing.T) {
 	if r := send(t, c, streaming()); r.Outcome != gate.OK {
 		t.Errorf("got %s (%s), want ok on a new connection", r.Outcome, r.Error)
 	}
-	eventually(t, "all three were replaced", func() bool { return s.opened() >= 6 && c.Stats().Stale >= 3 })
+	eventually(t, "those that were idle were replaced", func() bool { return s.opened() >= 5 && c.Stats().Stale >= 2 })
 }
 
 // A reused connection that breaks before the answer costs the request: sending it again
@@ -155,13 +194,18 @@ func TestBrokenReuseIsNotRepeated(t *testing.T) {
 		return false
 	})
 	c := connect(t, openai.Options{BaseURL: s.URL}, 1)
-	send(t, c, streaming())
-	r := send(t, c, streaming())
+	var r gate.Request
+	sent := 0
+	eventually(t, "a connection was reused", func() bool {
+		r = send(t, c, streaming())
+		sent++
+		return r.Outcome != gate.OK
+	})
 	if r.Outcome != gate.Connect || r.Sent == 0 || !strings.Contains(r.Error, "on its reuse after") {
 		t.Errorf("got %s (%s), want connect, with word of the reuse", r.Outcome, r.Error)
 	}
-	if got := len(s.requests()); got != 2 {
-		t.Errorf("got %d requests at the server, want 2", got)
+	if got := len(s.requests()); got != sent {
+		t.Errorf("got %d requests at the server, want %d", got, sent)
 	}
 }
 
@@ -318,8 +362,8 @@ func TestTLS(t *testing.T) {
 			t.Errorf("got %s with %d frames (%s), want ok with 3", r.Outcome, len(r.Arrivals), r.Error)
 		}
 	}
-	if got := c.Stats(); got.Dialled != 1 || runtime.GOOS == "linux" && (got.Unstamped > 0 || c.Stamps() != gate.KernelStamps) {
-		t.Errorf("got stats %+v, %s stamps, want one connection and kernel stamps", got, c.Stamps())
+	if got := c.Stats(); runtime.GOOS == "linux" && (got.Unstamped > 0 || c.Stamps() != gate.KernelStamps) {
+		t.Errorf("got stats %+v, %s stamps, want kernel stamps", got, c.Stamps())
 	}
 	strangers, err := openai.New(openai.Options{BaseURL: url})
 	if err != nil {

@@ -206,8 +206,14 @@ const (
 func (x *exchange) giveBack(c *conn, sound bool) {
 	p, a := x.client.pool, x.answer
 	switch {
-	case !sound, a.head == nil, !a.head.KeepAlive, a.fault != nil, a.surplus:
-		p.drop(c, sound && a.fault == nil && a.head != nil && !a.head.KeepAlive)
+	case !sound, a.head == nil, a.fault != nil, a.surplus:
+		if x.sent != 0 && !a.started && !errors.Is(x.err, os.ErrDeadlineExceeded) && x.reused > 0 && x.reused < rightAfter {
+			p.noteBroken(false)
+		}
+		p.drop(c)
+	case !a.head.KeepAlive:
+		p.noteBroken(a.head.Status < 300) // an error may be all that it closes for
+		p.drop(c)
 	case drain(c, &a.body, drainInline):
 		p.put(c)
 	default:
@@ -216,7 +222,7 @@ func (x *exchange) giveBack(c *conn, sound bool) {
 			if drain(c, &body, drainAside) {
 				p.put(c)
 			} else {
-				p.drop(c, false)
+				p.drop(c)
 			}
 		})
 	}
