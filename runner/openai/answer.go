@@ -35,7 +35,7 @@ type answer struct {
 
 	now     frame.Arrival // of the piece in hand
 	started bool          // a byte has come
-	surplus bool          // bytes came behind the answer
+	surplus bool          // what came behind the answer isn't the end of its body
 	tally   frame.Tally
 	frames  int
 	finish  string
@@ -91,6 +91,7 @@ func (a *answer) take(piece []byte, now frame.Arrival) {
 	for len(piece) > 0 && !a.body.Done() {
 		part, rest, err := a.body.Next(piece)
 		if err != nil {
+			a.surplus = true // whatever it is, another answer can't follow
 			a.fail(err)
 			return
 		}
@@ -99,7 +100,7 @@ func (a *answer) take(piece []byte, now frame.Arrival) {
 		}
 		piece = rest
 	}
-	a.surplus = len(piece) > 0
+	a.surplus = a.surplus || len(piece) > 0
 	if a.body.Done() {
 		a.close()
 	}
@@ -221,8 +222,9 @@ func (a *answer) cut() {
 	}
 }
 
+// fail takes note that what came isn't the protocol, unless that was behind the end.
 func (a *answer) fail(err error) {
-	if a.fault == nil {
+	if !a.finished() {
 		a.fault = err
 		a.end = a.now.At
 	}
