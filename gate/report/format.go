@@ -13,8 +13,8 @@ import (
 // withheld stands where a statistic has too few samples to be given.
 const withheld = "-"
 
-// value prints v, stored in unit u, with three significant digits in the scale that
-// suits it.
+// value prints v, stored in unit u, in the scale that suits it: times and ratios with
+// three significant digits, rates with four.
 func value(v float64, u gate.Unit) string {
 	switch u {
 	case gate.Seconds:

@@ -42,12 +42,15 @@ func cell(w io.Writer, c *gate.CellRun) {
 	valid, invalid := split(c.Repetitions)
 	fmt.Fprintf(w, "%s  %s  (%s)\n", plain(c.ID, lineLimit), plural(len(valid), "valid repetition", "valid repetitions"), conditions(c))
 	if len(valid) > 0 {
-		scalars(w, valid)
+		scalars(w, c, valid)
 		latencies(w, valid)
 	}
 	outcomes(w, c.Repetitions)
 	for _, rep := range invalid {
 		fmt.Fprintf(w, "  invalid      repetition %d: %s\n", rep.Index, plain(strings.Join(rep.InvalidReasons, "; "), lineLimit))
+	}
+	if c.Invalid != "" {
+		fmt.Fprintf(w, "  INVALID      %s\n", plain(c.Invalid, lineLimit))
 	}
 }
 
@@ -76,11 +79,18 @@ func split(all []gate.Repetition) (valid, invalid []gate.Repetition) {
 }
 
 // scalars writes the metrics that are one value a repetition.
-func scalars(w io.Writer, reps []gate.Repetition) {
+func scalars(w io.Writer, c *gate.CellRun, reps []gate.Repetition) {
 	for _, m := range []gate.Metric{gate.Goodput, gate.RequestThroughput, gate.OutputTokenThroughput} {
 		d, _ := gate.Define(m)
 		got := collect(reps, m, func(s gate.Summary) *float64 { return s.Value })
-		fmt.Fprintf(w, "  %-12s %s%s\n", label(m), mean(got, d.Unit), spread(got))
+		note := spread(got)
+		switch {
+		case len(got) == 0 && reps[0].Metrics[m].Reason != "":
+			note = "  (" + plain(reps[0].Metrics[m].Reason, lineLimit) + ")"
+		case m == gate.Goodput && c.SLO.IsZero():
+			note += "  (no SLO is set: every ok request counts)"
+		}
+		fmt.Fprintf(w, "  %-12s %s%s\n", label(m), mean(got, d.Unit), note)
 	}
 }
 
