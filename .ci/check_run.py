@@ -36,7 +36,7 @@ def faults(run):
 def odd(repetition):
     """What can't be so, on any machine."""
     requests, metrics = repetition["requests"], repetition["metrics"]
-    if requests["issued"] < 100 or requests["ok"] != requests["issued"]:
+    if requests["issued"] < 300 or requests["ok"] != requests["issued"]:
         yield f"requests {requests}"
     ttft, itl, e2e = (metrics.get(name, {}).get("p50") for name in ("ttft", "itl", "e2e"))
     if None in (ttft, itl, e2e) or not 0 < ttft <= e2e < 60 or not 0 < itl < 5:
