@@ -112,7 +112,7 @@ func TestDeriveByHand(t *testing.T) {
 	if diff := cmp.Diff(wantObserved, rep.Observed, cmp.Comparer(near)); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)
 	}
-	wantClient := Client{SendLagP50: f(0), SendLagP99: f(1.925e-3), SendLagMax: f(2e-3), LateSends: 1}
+	wantClient := Client{SendLag: &SendLagStatistics{P99: 1.925e-3, Max: 2e-3}, LateSends: 1}
 	if diff := cmp.Diff(wantClient, rep.Client, cmp.Comparer(near)); diff != "" {
 		t.Errorf("client (-want +got):\n%s", diff)
 	}

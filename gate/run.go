@@ -219,11 +219,16 @@ type Observed struct {
 	UnknownUsage     int `json:"unknown_usage,omitempty"` // ok requests for which the server told no output tokens
 }
 
-// Client is what the instrument says of itself. Its percentiles describe the sends of
-// this repetition as they were and infer nothing, so that they have no sample floor.
+// Client is what the instrument says of itself.
 type Client struct {
-	SendLagP50 *float64 `json:"send_lag_p50,omitempty"` // seconds
-	SendLagP99 *float64 `json:"send_lag_p99,omitempty"`
-	SendLagMax *float64 `json:"send_lag_max,omitempty"`
-	LateSends  int      `json:"late_sends"` // sent more than 1 ms after due
+	SendLag   *SendLagStatistics `json:"send_lag,omitempty"` // of the window's sends; nil: nothing was sent
+	LateSends int                `json:"late_sends"`         // sent more than 1 ms after due
+}
+
+// SendLagStatistics describes the send lag of one repetition, in seconds. Its percentiles
+// say how the sends were and infer nothing, so that they have no sample floor.
+type SendLagStatistics struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
 }

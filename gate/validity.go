@@ -46,11 +46,11 @@ func (tol Tolerances) late(c Client, medianTTFT float64) []string {
 	if share := tol.SendLagShare * medianTTFT; share > limit {
 		limit = min(share, float64(tol.SendLagMost))
 	}
-	if c.SendLagP99 == nil || *c.SendLagP99 <= seconds(limit) {
+	if c.SendLag == nil || c.SendLag.P99 <= seconds(limit) {
 		return nil
 	}
 	return []string{fmt.Sprintf("the client was late: p99 of send lag is %.3f ms, the limit %.3f ms (sends over 1 ms late: %d)",
-		*c.SendLagP99*1e3, limit/1e6, c.LateSends)}
+		c.SendLag.P99*1e3, limit/1e6, c.LateSends)}
 }
 
 // astray says where the load that was applied is not the one that was asked for.
@@ -120,8 +120,8 @@ func (t *tally) client() Client {
 	if len(lag) == 0 {
 		return Client{}
 	}
-	at := func(q float64) *float64 { v := seconds(stats.Quantile(lag, q)); return &v }
-	c := Client{SendLagP50: at(.5), SendLagP99: at(.99), SendLagMax: at(1)}
+	at := func(q float64) float64 { return seconds(stats.Quantile(lag, q)) }
+	c := Client{SendLag: &SendLagStatistics{P50: at(.5), P99: at(.99), Max: at(1)}}
 	for _, ns := range lag {
 		if ns > lateSend {
 			c.LateSends++

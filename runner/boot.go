@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +68,7 @@ func (s *session) launcher() (engine.Launcher, string, error) {
 	if e.APIKey != "" {
 		secrets = append(slices.Clone(secrets), e.APIKey)
 	}
+	log, err := s.options.Out.LogPath(engineLog)
 	return process.Launcher{
 		Command:    ourselves(p.Command),
 		Model:      s.plan.Model,
@@ -76,10 +76,10 @@ func (s *session) launcher() (engine.Launcher, string, error) {
 		Env:        p.Env,
 		PassEnv:    p.PassEnv,
 		Secrets:    secrets,
-		LogPath:    filepath.Join(s.options.Out.Dir(), "logs", engineLog+".log"),
+		LogPath:    log,
 		Grace:      e.StopGrace,
 		Supervisor: s.options.Supervisor,
-	}, "starting " + strings.Join(p.Command, " "), nil
+	}, "starting " + strings.Join(p.Command, " "), err
 }
 
 // probe says how the engine shows that it is ready.

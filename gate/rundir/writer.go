@@ -84,18 +84,13 @@ func (w *Writer) WriteConfig(yaml []byte) error {
 	return w.replace(configFile, yaml)
 }
 
-// CreateLog opens logs/<role>.log for the output of an engine and returns it with its
-// path. Where an engine is booted again under the same role, its log goes on.
-func (w *Writer) CreateLog(role string) (*os.File, string, error) {
+// LogPath is where the output of an engine in the given role is to be written:
+// logs/<role>.log. Where an engine is booted again under the same role, its log goes on.
+func (w *Writer) LogPath(role string) (string, error) {
 	if err := checkName("role", role); err != nil {
-		return nil, "", fmt.Errorf("create log: %w", err)
+		return "", fmt.Errorf("name log: %w", err)
 	}
-	path := filepath.Join(w.dir, logsDir, role+".log")
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return nil, "", fmt.Errorf("create log: %w", err)
-	}
-	return f, path, nil
+	return filepath.Join(w.dir, logsDir, role+".log"), nil
 }
 
 // WriteRun replaces run.json, as a whole or not at all. It is meant to be called before
@@ -115,7 +110,8 @@ func (w *Writer) WriteRun(run *gate.Run) error {
 }
 
 // Finish sets run.Complete and writes run.json and, last of all, the manifest. All
-// repetitions must be closed.
+// repetitions must be closed. Where it fails run.Complete is false again; run.json may
+// say otherwise by then, and the missing manifest tells that it isn't so.
 func (w *Writer) Finish(run *gate.Run) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,22 +119,27 @@ func (w *Writer) Finish(run *gate.Run) error {
 		return fmt.Errorf("finish run: repetition %s is still open", ref)
 	}
 	run.Complete = true
-	data, err := encodeRun(run)
-	if err != nil {
-		return fmt.Errorf("finish run: %w", err)
-	}
-	if err := w.replace(runFile, data); err != nil {
-		return fmt.Errorf("finish run: %w", err)
-	}
-	manifest, err := makeManifest(w.dir)
-	if err != nil {
-		return fmt.Errorf("finish run: %w", err)
-	}
-	if err := w.replace(manifestFile, manifest); err != nil {
+	if err := w.finish(run); err != nil {
+		run.Complete = false
 		return fmt.Errorf("finish run: %w", err)
 	}
 	w.finished = true
 	return nil
+}
+
+func (w *Writer) finish(run *gate.Run) error {
+	data, err := encodeRun(run)
+	if err != nil {
+		return err
+	}
+	if err := w.replace(runFile, data); err != nil {
+		return err
+	}
+	manifest, err := makeManifest(w.dir)
+	if err != nil {
+		return err
+	}
+	return w.replace(manifestFile, manifest)
 }
 
 // replace writes a file beside name, brings it to the disk and puts it in name's place,

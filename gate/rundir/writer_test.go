@@ -120,8 +120,8 @@ func TestNamesThatCouldEscape(t *testing.T) {
 		}
 	}
 	for _, role := range []string{"", ".", "..", "../x", "a/b", "a@b", long} {
-		if _, _, err := w.CreateLog(role); err == nil || !strings.Contains(err.Error(), "create log: role") {
-			t.Errorf("CreateLog(%q): got %v, want an error about the role", role, err)
+		if _, err := w.LogPath(role); err == nil || !strings.Contains(err.Error(), "name log: role") {
+			t.Errorf("LogPath(%q): got %v, want an error about the role", role, err)
 		}
 	}
 	if diff := cmp.Diff(before, tree(t, filepath.Dir(w.Dir()))); diff != "" {
@@ -143,18 +143,12 @@ func TestWriterWritesTheDirectory(t *testing.T) {
 	if err := w.WriteConfig([]byte("version: 1\n")); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"first boot\n", "second boot\n"} {
-		f, path, err := w.CreateLog("engine")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := filepath.Join(w.Dir(), "logs", "engine.log"); path != want {
-			t.Errorf("log path: got %s, want %s", path, want)
-		}
-		if _, err := f.WriteString(line); err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
+	log, err := w.LogPath("engine")
+	if want := filepath.Join(w.Dir(), "logs", "engine.log"); err != nil || log != want {
+		t.Errorf("log path: got %s, %v, want %s", log, err, want)
+	}
+	if err := os.WriteFile(log, []byte("first boot\nsecond boot\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	run := testRun(t, testCell)
 	if err := w.WriteRun(run); err != nil {
@@ -274,5 +268,16 @@ func TestWriteRunRefuses(t *testing.T) {
 	}
 	if err := w.Finish(run); err == nil || !strings.Contains(err.Error(), "fingerprint") {
 		t.Errorf("a finished run without envelope: got %v, want an error about the fingerprint", err)
+	}
+}
+
+func TestFinishThatFailsLeavesTheRunIncomplete(t *testing.T) {
+	w := newWriter(t)
+	run := testRun(t, testCell)
+	if err := os.RemoveAll(w.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(run); err == nil || run.Complete {
+		t.Errorf("got %v and complete %v, want an error and an incomplete run", err, run.Complete)
 	}
 }
