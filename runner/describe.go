@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/servegate/servegate/gate"
 	"github.com/servegate/servegate/runner/workload"
@@ -30,9 +31,14 @@ func (s *session) declared(c Cell) gate.Envelope {
 	return e
 }
 
-// host tells the CPU where the engine runs on this host and no accelerator is declared.
+// host tells the CPU where the engine runs on this host and computes on nothing else. On
+// a host that has an accelerator that isn't known: it stays undeclared unless the config
+// tells it, or the CPU would stand for any accelerator. The simulated engine needs none.
 func (s *session) host(set *setter) {
 	if _, ok := s.plan.Declared["accelerator.model"]; ok {
+		return
+	}
+	if s.machine.accelerated && s.plan.Engine.Kind != "sim" {
 		return
 	}
 	if a := s.plan.Engine.Attach; a != nil && !isLocal(a.URL) {
@@ -167,7 +173,7 @@ func (s *setter) measure(c Cell, m Measure) {
 	// The client pins them in every request.
 	s.put("sampling.temperature", 0, gate.FromConfig)
 	s.put("sampling.top_p", 1, gate.FromConfig)
-	s.put("sampling.seed", m.Seed, gate.FromConfig)
+	s.put("sampling.seed", m.Seed&math.MaxInt32, gate.FromConfig) // what engines take, see openai.Params
 	limits := c.SLO
 	for path, limit := range map[string]float64{
 		"slo.ttft": limits.TTFT, "slo.itl": limits.ITL, "slo.itl_max": limits.ITLMax,

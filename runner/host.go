@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/shirou/gopsutil/v4/cpu"
@@ -20,13 +22,15 @@ type machine struct {
 	cpuModel string
 	cores    int64 // physical
 	threads  int64 // logical, as this process may use them
-	context  gate.Context
+	// accelerated says that the host has an accelerator that an engine may compute on.
+	accelerated bool
+	context     gate.Context
 }
 
 // readMachine asks the host. What it doesn't tell is left out: a container may hide
 // its memory or its kernel, and that is no reason not to measure.
 func readMachine(ctx context.Context) machine {
-	m := machine{threads: int64(runtime.NumCPU()), context: gate.Context{}}
+	m := machine{threads: int64(runtime.NumCPU()), accelerated: hasAccelerator(), context: gate.Context{}}
 	set := func(key, value string) {
 		if value != "" {
 			m.context[key] = value
@@ -50,6 +54,19 @@ func readMachine(ctx context.Context) machine {
 	set("host.threads", strconv.FormatInt(m.threads, 10))
 	set("runner.name", os.Getenv("RUNNER_NAME"))
 	return m
+}
+
+// accelerators are the devices that drivers make, as patterns: NVIDIA's, AMD's, Huawei's,
+// and those of the kernel's accel subsystem (Habana, TPU).
+var accelerators = []string{"/dev/nvidia[0-9]*", "/dev/kfd", "/dev/davinci[0-9]*", "/dev/accel/accel*", "/dev/accel[0-9]*"}
+
+// hasAccelerator reports whether this host has one. Which one, and whether the engine
+// computes on it, is for the engine or the config to tell.
+func hasAccelerator() bool {
+	return slices.ContainsFunc(accelerators, func(pattern string) bool {
+		found, err := filepath.Glob(pattern)
+		return err == nil && len(found) > 0
+	})
 }
 
 // isLocal reports whether an engine at rawURL runs on this host, so that what the host

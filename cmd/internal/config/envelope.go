@@ -22,6 +22,10 @@ func (c *Config) declared() gate.Envelope {
 	tell(e, "parallel.pp", c.Parallel.PP)
 	tell(e, "parallel.dp", c.Parallel.DP)
 	tell(e, "parallel.ep", c.Parallel.EP)
+	if d := c.Engine.Docker; d != nil && d.GPUs != "none" && c.Hardware.Accelerator == "" {
+		// It computes on one that nobody names: this host's CPU doesn't take its place.
+		e["accelerator.model"] = gate.Field{Source: gate.Undeclared}
+	}
 	if c.Engine.Attach == nil {
 		// One command or container serves both phases; what stands behind a URL isn't known.
 		tell(e, "serving.form", "collocated")

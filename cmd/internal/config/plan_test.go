@@ -190,3 +190,29 @@ func TestPlanIsACopy(t *testing.T) {
 		t.Errorf("the config changed with its plan (%v):\n%s", err, cmp.Diff(string(before), string(after)))
 	}
 }
+
+// A container that sees accelerators computes on one, named or not: the CPU of this host
+// must not stand for it.
+func TestDockerDeclaresItsAccelerator(t *testing.T) {
+	const rest = "model: m\nworkloads: {w: {input: 8, output: 8}}\nloads: {l: {closed: 1}}\n"
+	tests := []struct {
+		name, docker, hardware string
+		want                   gate.Field
+	}{
+		{"sees none", "", "", gate.Field{}},
+		{"sees some", ", gpus: all", "", gate.Field{Source: gate.Undeclared}},
+		{"named", ", gpus: all", "hardware: {accelerator: NVIDIA H100}\n", gate.Field{Value: "NVIDIA H100", Source: gate.FromConfig}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := mustParse(t, "version: 1\nengine: {docker: {image: an/image"+tt.docker+"}}\n"+tt.hardware+rest)
+			p, err := c.Preview("", Overrides{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Declared["accelerator.model"]; got != tt.want {
+				t.Errorf("accelerator.model: got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
