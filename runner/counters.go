@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,35 +25,39 @@ const (
 // observer keeps the engine's metrics over one repetition.
 type observer struct {
 	endpoint telemetry.Endpoint
+	start    time.Time // of the repetition: the times of its metrics and of its requests count from it
 	before   telemetry.Snapshot
 	fault    error // why there are no metrics; nil: there are
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 	recorded telemetry.Recording
-	err      error // of writing them down
 }
 
-// observe takes a first look at the engine's metrics, and records them from now on.
-func observe(ctx context.Context, s *session, out *rundir.RepetitionWriter) *observer {
+// observe takes a first look at the engine's metrics, begins the repetition, and records
+// them from then on. The error is that of opening the file that they go to; those of
+// writing it are told when out is closed.
+func observe(ctx context.Context, s *session, out *rundir.RepetitionWriter) (*observer, error) {
 	o := &observer{endpoint: telemetry.Endpoint{URL: s.engine.handle.URL() + "/metrics", Token: s.apiKey()}}
 	ctx, o.stop = context.WithCancel(ctx)
-	if o.before, o.fault = o.endpoint.Scrape(ctx); o.fault != nil {
+	o.before, o.fault = o.endpoint.Scrape(ctx)
+	o.start = time.Now()
+	if o.fault != nil {
 		if !errors.Is(o.fault, telemetry.ErrNoMetrics) {
 			s.warn("engine metrics can't be read, its own counts are unknown: %v", o.fault)
 		}
-		return o
+		return o, nil
 	}
 	file, err := out.Telemetry("engine")
 	if err != nil {
-		o.err = err
-		return o
+		o.stop()
+		return nil, err
 	}
-	recorder := telemetry.Recorder{Scrape: o.endpoint.Scrape, Start: time.Now(), Interval: sampleEvery}
+	recorder := telemetry.Recorder{Scrape: o.endpoint.Scrape, Start: o.start, Interval: sampleEvery}
 	o.running.Go(func() {
-		o.recorded, o.err = recorder.Run(ctx, file)
-		o.err = errors.Join(o.err, file.Close())
+		o.recorded, _ = recorder.Run(ctx, file)
+		_ = file.Close()
 	})
-	return o
+	return o, nil
 }
 
 // clientCounts is what the client saw end.
@@ -80,7 +85,7 @@ func (o *observer) finish(ctx context.Context, seen clientCounts, alive bool) fi
 	if err != nil {
 		return findings{reasons: []string{fmt.Sprintf("engine metrics could be read before the load and not after it: %v", err)}}
 	}
-	if why := change.Restart(); why != "" {
+	if why := cmp.Or(change.Restart(), o.recorded.Restart); why != "" {
 		return findings{lost: &lostError{"engine restarted: " + why}}
 	}
 	f := findings{engine: change.Facts()}

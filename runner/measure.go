@@ -106,8 +106,10 @@ func (m *measurement) drive(ctx context.Context) (*lostError, error) {
 		return nil, err
 	}
 	defer waiter.Close()
-	m.metrics = observe(ctx, m.session, m.out)
-	m.origin = time.Now()
+	if m.metrics, err = observe(ctx, m.session, m.out); err != nil {
+		return nil, err
+	}
+	m.origin = m.metrics.start
 	m.facts.Start = m.origin.UTC().Truncate(time.Millisecond)
 	m.client.SetOrigin(m.origin)
 
@@ -183,7 +185,7 @@ func (m *measurement) record(r *gate.Request) {
 	switch {
 	case r.Outcome == gate.OK:
 		m.finished.Add(1)
-	case r.Outcome != gate.Connect:
+	case r.Sent > 0: // whatever the client saw of it, the engine may have served it
 		m.unsure.Add(1)
 	}
 	if r.Phase == gate.Measure {
