@@ -34,13 +34,23 @@
 // carries output if it has text, reasoning or tool-call text, token ids or token
 // log-probabilities, or if a running usage count grew with it.
 //
-//	TTFT      first - sent, streaming only
-//	ITL       each gap between consecutive arrivals, pooled over the ok requests of a
-//	          repetition; the sampling unit is the chunk, not the token
-//	TPOT      (last - first) / (N - 1), N output tokens by the server's usage, N >= 2;
-//	          none where all of them arrived at one moment
-//	E2E       last - sent (not streamed: done - sent)
-//	goodput   good requests per second of the window; good = ok and within every SLO
-//	          limit that applies
-//	window    the stretch of time that is measured, see [WindowOf]
+//	TTFT                first - sent, streaming only
+//	ITL                 each gap between consecutive arrivals, pooled over the ok requests
+//	                    of a repetition; the sampling unit is the chunk, not the token
+//	TPOT                (last - first) / (N - 1), N output tokens by the server's usage,
+//	                    N >= 2; none where all of them arrived at one moment
+//	E2E                 last - sent (not streamed: done - sent)
+//	normalized latency  E2E / N
+//	send lag            sent - due; in an open loop TTFT and E2E from due are series too
+//	outcome             what became of a request, exactly one of [Outcomes]
+//	error rate          (issued - ok) / issued
+//	good                ok and within every limit of the [SLO] that applies; without an
+//	                    SLO every ok request is
+//	goodput             good requests per second of the window; good ratio = good / issued;
+//	                    token goodput = their output tokens per second
+//	throughput          per second of the window, and always named whole: request,
+//	                    output-token or total-token throughput
+//	window              the stretch of time that is measured, see [WindowOf]
+//	percentile          over the ok requests of the window, type 7; withheld below its
+//	                    sample floor, see [Definition.Floor]
 package gate
