@@ -44,11 +44,13 @@ type measurement struct {
 // measured until then, also where the context ended; it is nil where there is none.
 func (s *session) measure(ctx context.Context, c *cellState, f gate.Facts) (rep *gate.Repetition, lost *lostError, err error) {
 	m := &measurement{session: s, cell: c, facts: f}
-	if err := m.prepare(ctx); err != nil {
+	if err := m.prepare(); err != nil {
 		return nil, nil, err
 	}
 	defer m.client.Close()
-	lost, err = m.drive(ctx)
+	if lost, err = m.connect(ctx); lost == nil && err == nil {
+		lost, err = m.drive(ctx)
+	}
 	m.facts.Stamps = m.client.Stamps()
 	if lost != nil {
 		m.facts.Faults = append(m.facts.Faults, lost.Error())
@@ -64,8 +66,8 @@ func (s *session) measure(ctx context.Context, c *cellState, f gate.Facts) (rep 
 	return rep, lost, err
 }
 
-// prepare opens everything that the repetition needs before its first request.
-func (m *measurement) prepare(ctx context.Context) error {
+// prepare makes everything that the repetition needs before it talks to the engine.
+func (m *measurement) prepare() error {
 	s, e := m.session, m.session.engine
 	var err error
 	if m.requests, err = s.generator(m.cell, e.traits, m.facts.Index); err != nil {
@@ -79,16 +81,27 @@ func (m *measurement) prepare(ctx context.Context) error {
 		APIKey:         s.apiKey(),
 		RequestTimeout: s.plan.Measure.RequestTimeout,
 	})
-	if err == nil {
-		n, spare := m.connections()
-		if err = m.client.Open(ctx, n, spare); err != nil {
-			m.client.Close()
-		}
-	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("open connections: %w", err), m.out.Close())
+		return errors.Join(err, m.out.Close())
 	}
 	return nil
+}
+
+// connect opens the connections. That there are none to be had may be how we learn that
+// the engine has died since it was last asked for anything.
+func (m *measurement) connect(ctx context.Context) (*lostError, error) {
+	n, spare := m.connections()
+	err := m.client.Open(ctx, n, spare)
+	switch {
+	case err == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	if lost := m.session.autopsy(ctx); lost != nil {
+		return lost, nil
+	}
+	return nil, fmt.Errorf("open connections: %w", err)
 }
 
 // connections is how many connections the load wants to have open, and how many idle.

@@ -38,6 +38,13 @@ func TestMain(m *testing.M) {
 // serve serves a simulated engine until the test ends, and returns its URL.
 func serve(t *testing.T, change func(*sim.Options)) string {
 	t.Helper()
+	url, _ := serveUntil(t, change)
+	return url
+}
+
+// serveUntil serves a simulated engine until stop is called, or the test ends.
+func serveUntil(t *testing.T, change func(*sim.Options)) (url string, stop func()) {
+	t.Helper()
 	o := sim.Defaults()
 	o.Grace = 100 * time.Millisecond
 	o.Cost.Base = time.Millisecond
@@ -55,11 +62,12 @@ func serve(t *testing.T, change func(*sim.Options)) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Serve(ctx, ln) })
-	t.Cleanup(func() {
+	stop = func() {
 		cancel()
 		running.Wait()
-	})
-	return "http://" + ln.Addr().String()
+	}
+	t.Cleanup(stop)
+	return "http://" + ln.Addr().String(), stop
 }
 
 // plan is a small plan for an engine at url; change may be nil.
@@ -263,6 +271,33 @@ func TestNoEngineThere(t *testing.T) {
 				t.Errorf("got complete %v (%q), want an incomplete run with its reason", run.Complete, run.Incomplete)
 			}
 		})
+	}
+}
+
+// An engine that dies between two cells, when nobody asks it for anything, is a lost one
+// of the second.
+func TestEngineThatDiesBetweenCells(t *testing.T) {
+	url, stop := serveUntil(t, nil)
+	p := plan(url, func(p *runner.Plan) {
+		second := p.Cells[0]
+		second.ID, second.Cell.Workload = "w2@l", "w2"
+		p.Cells = append(p.Cells, second)
+	})
+	run, _, err := execute(t, t.Context(), p, func(e runner.Event) {
+		if e.Kind == runner.Measuring && e.Cell == "w2@l" {
+			stop()
+		}
+	})
+	var fault *runner.MeasureError
+	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "engine died") {
+		t.Errorf("got %v, want a MeasureError about a dead engine", err)
+	}
+	lost := run.Cells[1]
+	if n := len(lost.Repetitions); n != 1 || !strings.Contains(lost.Invalid, "engine died") {
+		t.Fatalf("got %d repetitions, cell invalid for %q, want one of a dead engine", n, lost.Invalid)
+	}
+	if why := lost.Repetitions[0].InvalidReasons; len(why) == 0 || !strings.Contains(why[0], "engine died") {
+		t.Errorf("got reasons %q, want the dead engine first", why)
 	}
 }
 
