@@ -133,7 +133,7 @@ func only(t *testing.T, r *gate.Run) gate.Repetition {
 func late(reps []gate.Repetition) bool {
 	for _, rep := range reps {
 		for _, why := range rep.InvalidReasons {
-			if !slices.ContainsFunc([]string{"client was late", "concurrency", "arrival rate"}, func(s string) bool { return strings.Contains(why, s) }) {
+			if !slices.ContainsFunc([]string{"client was late", "concurrency", "requests sent a second"}, func(s string) bool { return strings.Contains(why, s) }) {
 				return false
 			}
 		}
