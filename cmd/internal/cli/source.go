@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -26,11 +28,21 @@ func (s *source) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&s.path, "config", "c", "", "config `file` (default servegate.yaml, then .github/servegate.yaml)")
 	f.StringVar(&s.subset, "subset", "", "`name` of the subset of the matrix (default pull_request, or the only one)")
-	f.IntVar(&s.flags.Repetitions, "repetitions", 0, "repetitions of each cell (default from the config)")
+	f.Func("repetitions", "`number` of repetitions of each cell (default from the config)", s.setRepetitions)
 	f.StringVar(&s.flags.Image, "image", "", "container image of the build under test, in place of the config's")
 	f.StringVar(&s.command, "command", "", "command of the build under test, in place of the config's engine")
 	f.StringVar(&s.flags.URL, "url", "", "`URL` of a running engine to attach to, in place of the config's engine")
 	f.StringVar(&s.flags.Commit, "engine-commit", "", "commit of the build under test")
+}
+
+// setRepetitions takes what --repetitions says; 0 would mean that it says nothing.
+func (s *source) setRepetitions(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return errors.New("expected a whole number from 1")
+	}
+	s.flags.Repetitions = n
+	return nil
 }
 
 // load reads the config with what flags and environment say on top of it. Flags beat
