@@ -74,9 +74,9 @@ var EnvelopeFields = []EnvelopeField{
 
 	{"workload.input", StringField, nil, `distribution of input lengths in tokens, "fixed(512)", "uniform(128,384)"`, Always},
 	{"workload.output", StringField, nil, `distribution of output lengths in tokens, "lognormal(mean=512,sd=200,min=1,max=0)"`, Always},
-	{"prompt.source", StringField, nil, "where prompts come from: random, a trace, a data set", Always},
+	{"prompt.source", StringField, nil, `what prompts are made of, "ids(10-250)", "words(256)"`, Always},
 	{"prompt.form", StringField, []string{"ids", "text"}, "prompts are sent as token ids or as text", Always},
-	{"prompt.ids", StringField, nil, `range that token ids are drawn from, "10-250"`, WhenIDs},
+	{"prompt.ids", StringField, nil, `token ids that prompts are drawn from, "10-250", "tokenizer(187 ids,sha256:...)"`, WhenIDs},
 	{"prompt.digest", StringField, nil, "digest of all prompts of a repetition, without the cold-cache nonce", Always},
 	{"api", StringField, []string{"completions", "chat"}, "route of the OpenAI API", Always},
 
