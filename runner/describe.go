@@ -112,8 +112,9 @@ func tellEngine(e gate.Envelope, c *cellState, g *workload.Generator, n int, t t
 	}
 	set.put("prompt.digest", g.Digest(n), gate.FromEngine)
 	set.put("sampling.ignore_eos", t.fixedOutput(c.Cell), gate.FromEngine)
-	if t.model != "" {
-		set.fallback("model.name", t.model, gate.FromEngine)
+	// Where the engine serves it under another name, the config's says what it is.
+	if told := e["model.name"]; t.listed && (told.Value == nil || told.Value == t.model) {
+		set.put("model.name", t.model, gate.FromEngine)
 	}
 	if t.maxLength > 0 {
 		set.put("model.max_length", t.maxLength, gate.FromEngine)
@@ -139,13 +140,6 @@ type setter struct {
 
 func (s *setter) put(path string, value any, from gate.Source) {
 	s.err = errors.Join(s.err, s.e.Set(path, value, from))
-}
-
-// fallback sets a field that nobody has told yet.
-func (s *setter) fallback(path string, value any, from gate.Source) {
-	if f, ok := s.e[path]; !ok || f.Source == gate.Undeclared {
-		s.put(path, value, from)
-	}
 }
 
 // workload tells what the cell's requests are.

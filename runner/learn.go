@@ -25,6 +25,7 @@ const (
 // traits is what an engine was seen to be and to do.
 type traits struct {
 	model      string // name that requests ask for
+	listed     bool   // the engine lists it
 	maxLength  int    // context length in tokens; 0: not told
 	tokenized  []int  // ids of workload.ProbeText; nil: it has no tokenizer route
 	abilities  map[workload.API]openai.Abilities
@@ -123,7 +124,7 @@ func (s *session) examine(ctx context.Context, c *openai.Client, t *traits) erro
 // identify asks which models the server lists. One that lists none is asked for the
 // plan's model all the same.
 func (s *session) identify(ctx context.Context, c *openai.Client, t *traits) {
-	t.model = s.plan.Model
+	t.model, t.listed = s.plan.Model, false
 	models, err := c.Models(ctx)
 	if err != nil || len(models) == 0 {
 		return
@@ -133,7 +134,7 @@ func (s *session) identify(ctx context.Context, c *openai.Client, t *traits) {
 	}
 	for _, m := range models {
 		if m.ID == t.model {
-			t.maxLength = m.MaxLen
+			t.listed, t.maxLength = true, m.MaxLen
 			return
 		}
 	}

@@ -44,3 +44,42 @@ func TestCPUStandsForNoAccelerator(t *testing.T) {
 		})
 	}
 }
+
+// What the engine lists is told by it; where it serves the model under another name, the
+// config's stays.
+func TestModelName(t *testing.T) {
+	field := func(value string, source gate.Source) gate.Field { return gate.Field{Value: value, Source: source} }
+	tests := []struct {
+		name   string
+		config gate.Envelope
+		model  string
+		listed bool
+		want   gate.Field
+	}{
+		{"both agree", gate.Envelope{"model.name": field("m", gate.FromConfig)}, "m", true, field("m", gate.FromEngine)},
+		{"only the engine tells", gate.Envelope{"model.name": {Source: gate.Undeclared}}, "m", true, field("m", gate.FromEngine)},
+		{"served under another name", gate.Envelope{"model.name": field("org/m", gate.FromConfig)}, "m", true, field("org/m", gate.FromConfig)},
+		{"not listed", gate.Envelope{"model.name": field("m", gate.FromConfig)}, "m", false, field("m", gate.FromConfig)},
+	}
+	spec := workload.Spec{
+		API: workload.Completions, Prompt: workload.IDs, Cache: workload.Cold,
+		Input:  workload.Lengths{Distribution: workload.Fixed, Mean: 8},
+		Output: workload.Lengths{Distribution: workload.Fixed, Mean: 8},
+	}
+	vocabulary, err := spec.Vocabulary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := workload.New(workload.Options{Spec: spec, Form: workload.IDs, Vocabulary: vocabulary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tellEngine(tt.config, &cellState{Cell: Cell{Workload: spec}}, g, 1, traits{model: tt.model, listed: tt.listed})
+			if got := tt.config["model.name"]; err != nil || got != tt.want {
+				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
+			}
+		})
+	}
+}
