@@ -38,6 +38,11 @@ func Run(ctx context.Context, p Plan, o Options) (*gate.Run, error) {
 		return s.run, &MeasureError{Stage: "write run", Err: err}
 	}
 	err := s.rounds(ctx)
+	if err != nil {
+		// Before the engine is stopped: that takes a while, and who is impatient by then
+		// ends us with a second signal.
+		s.cutShort(ctx, err)
+	}
 	if stopErr := s.stop(ctx); err == nil && stopErr != nil {
 		err = &MeasureError{Stage: "stop engine", Err: stopErr}
 	}
@@ -146,7 +151,7 @@ func (s *session) repetition(ctx context.Context, c *cellState) error {
 	}
 	again, err := s.attempt(ctx, c, first.Index)
 	if err == nil && !again.Valid && c.record.Invalid == "" {
-		c.record.Invalid = fmt.Sprintf("repetition %d and its repeat %d are both invalid", first.Index, again.Index)
+		c.record.Invalid = fmt.Sprintf("repetition %d and its repeat %d are both invalid: %s", first.Index, again.Index, again.InvalidReasons[0])
 		err = s.options.Out.WriteRun(s.run)
 	}
 	return err
@@ -178,7 +183,8 @@ func (s *session) attempt(ctx context.Context, c *cellState, repeats int) (*gate
 	if lost != nil {
 		c.record.Invalid = lost.Error()
 	}
-	if err := cmp.Or(err, s.options.Out.WriteRun(s.run)); err != nil {
+	// An interrupt is no finding: what it left behind is invalid, and never repeated.
+	if err := cmp.Or(err, s.options.Out.WriteRun(s.run), ctx.Err()); err != nil {
 		return rep, s.stage(ctx, "measure "+c.ID, err)
 	}
 	if lost != nil {
@@ -210,13 +216,20 @@ func (s *session) stage(ctx context.Context, what string, err error) error {
 // close writes the run for the last time: complete where all cells were measured and
 // nothing went wrong, else with the reason.
 func (s *session) close(ctx context.Context, err error) error {
-	s.run.Finished = time.Now().UTC().Truncate(time.Millisecond)
-	if err == nil {
-		if err = s.options.Out.Finish(s.run); err != nil {
-			return &MeasureError{Stage: "finish run", Err: err}
-		}
-		return s.verdict()
+	if err != nil {
+		s.cutShort(ctx, err)
+		return err
 	}
+	s.run.Finished = time.Now().UTC().Truncate(time.Millisecond)
+	if err = s.options.Out.Finish(s.run); err != nil {
+		return &MeasureError{Stage: "finish run", Err: err}
+	}
+	return s.verdict()
+}
+
+// cutShort writes the run as one that err has cut short.
+func (s *session) cutShort(ctx context.Context, err error) {
+	s.run.Finished = time.Now().UTC().Truncate(time.Millisecond)
 	s.run.Incomplete = err.Error()
 	if ctx.Err() != nil {
 		s.run.Incomplete = "interrupted"
@@ -224,7 +237,6 @@ func (s *session) close(ctx context.Context, err error) error {
 	// Where even that can't be written, run.json is the one before, which isn't complete
 	// either; what cut the run short is the error to tell.
 	_ = s.options.Out.WriteRun(s.run)
-	return err
 }
 
 // verdict is nil if every cell could be measured, and else says which could not.
