@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/servegate/servegate/gate"
 	"github.com/servegate/servegate/runner/openai"
@@ -101,12 +102,11 @@ func inFlight(tb testing.TB, n, ids int) float64 {
 func waitUntilParked(tb testing.TB, n int) {
 	tb.Helper()
 	buf := make([]byte, 64<<20)
-	for range 200 {
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		stacks := string(buf[:runtime.Stack(buf, true)])
 		if strings.Count(stacks, "openai.(*exchange).receive") >= n {
 			return
 		}
-		runtime.Gosched()
 	}
 	tb.Fatal("requests didn't get on their way")
 }

@@ -142,8 +142,8 @@ var outcomes = []struct {
 		c.write(streamHead, text("a"), text("b"))
 		_, _ = c.Read(make([]byte, 1))
 		return false
-	}, gate.Timeout, 2, "timed out after 300ms after 2 frames"},
-	{"hang before the head", nil, func(c *rawConn) bool { _, _ = c.Read(make([]byte, 1)); return false }, gate.Timeout, 0, "timed out after 300ms before the answer began"},
+	}, gate.Timeout, 2, "timed out after 1s after 2 frames"},
+	{"hang before the head", nil, func(c *rawConn) bool { _, _ = c.Read(make([]byte, 1)); return false }, gate.Timeout, 0, "timed out after 1s before the answer began"},
 
 	{"error after three frames", nil, func(c *rawConn) bool {
 		c.write(streamHead, text("a"), text("b"), text("c"), frame(`{"error":{"message":"engine died","code":500}}`), done, lastChunk)
@@ -220,7 +220,7 @@ func TestOutcomes(t *testing.T) {
 			s := serve(t, c.answer)
 			o := openai.Options{BaseURL: s.URL, APIKey: "sk-secret", MaxFrame: 4 << 20}
 			if c.want == gate.Timeout {
-				o.RequestTimeout = 300 * time.Millisecond
+				o.RequestTimeout = time.Second
 			}
 			call := streaming()
 			if c.change != nil {
@@ -290,7 +290,7 @@ func TestCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(100*time.Millisecond, cancel)
+	time.AfterFunc(500*time.Millisecond, cancel)
 	got := p.Send(ctx)
 	if got.Outcome != gate.Cancelled || len(got.Arrivals) != 1 || got.Error != "cancelled after 1 frames" {
 		t.Errorf("got %s with %d frames (%s), want cancelled with 1", got.Outcome, len(got.Arrivals), got.Error)
