@@ -17,7 +17,7 @@
 // [Client.Probe]. What is computed from the records stands in gate.
 //
 // The calls off the measured path ([Client.Models], [Client.Tokenize],
-// [Client.Version], [Client.Complete]) use net/http.
+// [Client.Version]) use net/http.
 package openai
 
 import (
