@@ -86,7 +86,7 @@ type Stats struct {
 	// that there is no gap between them. The server packed them together, or the client
 	// was late by more than a gap.
 	Coalesced int64
-	Reads     int64 // reads that brought bytes of an answer
+	Reads     int64 // reads that brought bytes of an answer, counted as they come
 	Unstamped int64 // of them, those without a kernel timestamp
 }
 
@@ -210,7 +210,6 @@ func (c *Client) redact(s string) string {
 
 // add adds what an exchange that has ended counted.
 func (n *counters) add(x *exchange) {
-	n.reads.Add(x.reads)
 	n.unstamped.Add(x.unstamped)
 	n.frames.Add(int64(len(x.answer.tally.Arrivals)))
 	n.coalesced.Add(int64(x.answer.tally.Coalesced))

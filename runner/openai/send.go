@@ -162,6 +162,7 @@ func (x *exchange) receive(c *conn) {
 		piece, err := c.receive()
 		if len(piece) > 0 {
 			x.reads++
+			x.client.counters.reads.Add(1) // at once: a watcher tells by it that the server is alive
 			if !c.stamp.kernel {
 				x.unstamped++
 			}
