@@ -98,8 +98,10 @@ func (m *measurement) connect(ctx context.Context) (*lostError, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	if lost := m.session.autopsy(ctx); lost != nil {
-		return lost, nil
+	if lackOf(err.Error()) == "" {
+		if lost := m.session.autopsy(ctx); lost != nil {
+			return lost, nil
+		}
 	}
 	return nil, fmt.Errorf("open connections: %w", err)
 }
@@ -149,7 +151,11 @@ func (m *measurement) conclude(ctx, loadCtx context.Context, r load.Result, err 
 		errors.As(cause, &lost)
 	}
 	seen := clientCounts{ok: m.finished.Load(), unsure: m.unsure.Load()}
-	if lost == nil && ctx.Err() == nil && m.pulse.suspect() {
+	lack := m.pulse.lack.Load()
+	if lack != nil {
+		m.facts.Faults = append(m.facts.Faults, "the client ran out of "+*lack)
+	}
+	if lost == nil && lack == nil && ctx.Err() == nil && m.pulse.suspect() {
 		lost = m.session.autopsy(ctx)
 		seen.unsure += firstTokenTries
 	}
@@ -194,7 +200,7 @@ func (m *measurement) next(phase gate.Phase, index int) load.Send {
 
 // record keeps the record of a request that has ended.
 func (m *measurement) record(r *gate.Request) {
-	m.pulse.feel(r.Outcome)
+	m.pulse.feel(r)
 	switch {
 	case r.Outcome == gate.OK:
 		m.finished.Add(1)
@@ -247,22 +253,6 @@ func (m *measurement) tell() {
 		e.Phase = *p
 	}
 	m.session.options.Notify(e)
-}
-
-// derive reads the records back and computes the repetition from them: what stands in
-// run.json is what the files give, and nothing else.
-func (m *measurement) derive() (*gate.Repetition, error) {
-	dir, err := rundir.Open(m.session.options.Out.Dir())
-	if err != nil {
-		return nil, err
-	}
-	var buf rundir.Buffer
-	reqs, err := dir.ReadRequests(m.cell.ID, m.facts.Index, &buf)
-	if err != nil {
-		return nil, err
-	}
-	rep := gate.Derive(m.cell.record.Cell, m.facts, reqs)
-	return &rep, nil
 }
 
 // amount is how much of the load a repetition of c has.

@@ -3,7 +3,9 @@ package runner
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/servegate/servegate/gate"
@@ -27,27 +29,55 @@ const (
 type pulse struct {
 	broken atomic.Int64 // requests that broke off or found no connection
 	refuse atomic.Int64 // requests without a connection since the last one that had one
+	failed atomic.Int64 // requests that failed since the last one that didn't
+	// lack is what the client had too little of to open a connection.
+	lack atomic.Pointer[string]
 }
 
-// feel takes the outcome of a request.
-func (p *pulse) feel(o gate.Outcome) {
-	switch o {
+// feel takes a request that has ended.
+func (p *pulse) feel(r *gate.Request) {
+	switch r.Outcome {
 	case gate.Connect:
+		if lack := lackOf(r.Error); lack != "" {
+			p.lack.Store(&lack)
+			return
+		}
 		p.refuse.Add(1)
 		p.broken.Add(1)
 		return
 	case gate.Truncated, gate.Timeout, gate.InBandError, gate.HTTP5xx:
 		p.broken.Add(1)
+		p.failed.Add(1)
+	case gate.HTTP4xx, gate.Malformed, gate.Empty:
+		p.failed.Add(1)
+	case gate.OK:
+		p.failed.Store(0)
 	}
 	p.refuse.Store(0)
 }
 
-// suspect reports whether any request ended as they do when an engine dies.
-func (p *pulse) suspect() bool { return p.broken.Load() > 0 }
+// lackOf says what this host ran out of where a connection couldn't be opened for lack
+// of it: that is no failure of the engine's, and nothing else tells the two apart.
+func lackOf(text string) string {
+	switch {
+	case strings.Contains(text, syscall.EMFILE.Error()), strings.Contains(text, syscall.ENFILE.Error()):
+		return "open files (raise ulimit -n)"
+	case strings.Contains(text, syscall.EADDRNOTAVAIL.Error()):
+		return "ports for new connections (let the server keep its connections open)"
+	}
+	return ""
+}
+
+// suspect reports whether any request broke off as they do when an engine dies, or the
+// last ones failed in whatever way: what stands in front of an engine that has died may
+// answer in its place.
+func (p *pulse) suspect() bool { return p.broken.Load() > 0 || p.failed.Load() > 0 }
 
 // gone reports whether requests have only met closed doors of late, and begins to
 // count anew where they have.
-func (p *pulse) gone() bool { return p.refuse.Load() >= goneAfter && p.refuse.Swap(0) >= goneAfter }
+func (p *pulse) gone() bool {
+	return p.refuse.Load() >= goneAfter && p.refuse.Swap(0) >= goneAfter
+}
 
 // autopsy finds out whether the engine is gone, and nil if it still answers: its
 // process has ended, or it gives no token any more. A process may be alive, and even

@@ -1,0 +1,75 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/servegate/servegate/runner"
+	"github.com/servegate/servegate/runner/workload"
+)
+
+// An interrupt in a repetition that repeats another is an interrupt: not a second invalid
+// repetition, with which the run would be complete.
+func TestInterruptDuringARepeat(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p := plan(serve(t, nil), func(p *runner.Plan) {
+		w := &p.Cells[0].Workload
+		// No chat is as short as that: the first repetition is invalid.
+		w.API, w.Prompt, w.Input = workload.Chat, workload.Text, workload.Lengths{Distribution: workload.Fixed, Mean: 1}
+		p.Measure.Repetitions = 1
+	})
+	run, _, err := execute(t, ctx, p, func(e runner.Event) {
+		if e.Kind == runner.Measuring && e.Index == 2 {
+			time.AfterFunc(50*time.Millisecond, cancel)
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if run.Complete || run.Incomplete != "interrupted" || run.Cells[0].Invalid != "" {
+		t.Errorf("got complete %v (%q), cell invalid %q, want an interrupted run and no word on the cell", run.Complete, run.Incomplete, run.Cells[0].Invalid)
+	}
+}
+
+// What stands in front of an engine may answer in its place once it has died.
+func TestAnswersInPlaceOfADeadEngine(t *testing.T) {
+	engine, err := url.Parse(serve(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(engine)
+	proxy.FlushInterval = -1
+	for name, answer := range map[string]http.HandlerFunc{
+		"not found": http.NotFound,
+		"a page": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("<!doctype html><title>Down for maintenance</title>"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var served atomic.Int64
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/completions") && served.Add(1) > 40 {
+					answer(w, r)
+					return
+				}
+				proxy.ServeHTTP(w, r)
+			}))
+			defer front.Close()
+			run, _, err := execute(t, t.Context(), plan(front.URL, nil), nil)
+			var failed *runner.MeasureError
+			if !errors.As(err, &failed) || !strings.Contains(run.Cells[0].Invalid, "gives no token") {
+				t.Errorf("got %v, cell invalid %q, want a lost engine", err, run.Cells[0].Invalid)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/servegate/servegate/gate"
+	"github.com/servegate/servegate/runner/load"
+)
+
+func TestPulseSuspectsAnEngineThatNoLongerServes(t *testing.T) {
+	ok, refused := gate.Request{Outcome: gate.OK}, gate.Request{Outcome: gate.HTTP4xx}
+	files := gate.Request{Outcome: gate.Connect, Error: "connect to 127.0.0.1:80: too many open files (raise the limit)"}
+	tests := []struct {
+		name string
+		ends []gate.Request
+		want bool
+	}{
+		{"all is well", []gate.Request{ok, ok}, false},
+		{"one was refused, and served again", []gate.Request{ok, refused, ok}, false},
+		{"refused to the end", []gate.Request{ok, refused, refused}, true},
+		{"no answer to the end", []gate.Request{ok, {Outcome: gate.Malformed}}, true},
+		{"one was cut", []gate.Request{{Outcome: gate.Truncated}, ok}, true},
+		{"throttled", []gate.Request{ok, {Outcome: gate.Rejected}}, false},
+		{"we ran out of files", []gate.Request{ok, files, files}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var p pulse
+			for i := range tt.ends {
+				p.feel(&tt.ends[i])
+			}
+			if got := p.suspect(); got != tt.want {
+				t.Errorf("got suspect %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// What our own host lacks is told as such, and never as an engine that is gone.
+func TestPulseTellsOurLackFromTheEngines(t *testing.T) {
+	for text, want := range map[string]string{
+		"connect to 127.0.0.1:80: too many open files":             "open files",
+		"connect to 127.0.0.1:80: cannot assign requested address": "ports",
+		"connect to 127.0.0.1:80: connection refused":              "",
+	} {
+		var p pulse
+		for range 2 * goneAfter {
+			p.feel(&gate.Request{Outcome: gate.Connect, Error: text})
+		}
+		lack := p.lack.Load()
+		if got := lack != nil; got != (want != "") || got && !strings.Contains(*lack, want) {
+			t.Errorf("%s: got lack %v, want %q", text, lack, want)
+		}
+		if got := p.gone(); got != (want == "") {
+			t.Errorf("%s: got gone %v, want %v", text, got, want == "")
+		}
+	}
+}
+
+// A client that stood still ends the window early, and would so hide that it did.
+func TestCurtailedWindow(t *testing.T) {
+	tests := []struct {
+		name    string
+		measure Measure
+		issued  int
+		window  float64
+		open    bool
+		want    bool
+	}{
+		{"all of it", Measure{Requests: 300}, 300, 3, false, false},
+		{"nearly all of it", Measure{Requests: 300}, 280, 3, false, false},
+		{"two thirds of the requests", Measure{Requests: 300}, 204, 2.3, false, true},
+		{"two thirds of the time", Measure{Duration: 3 * time.Second}, 204, 2, false, true},
+		{"all of the time", Measure{Duration: 3 * time.Second}, 204, 2.99, false, false},
+		{"an open loop", Measure{Requests: 300}, 204, 2.3, true, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cell := &cellState{}
+			if !tt.open {
+				cell.Load = load.Spec{Concurrency: 4}
+			}
+			m := &measurement{session: &session{plan: Plan{Measure: tt.measure}}, cell: cell}
+			rep := &gate.Repetition{Valid: true, WindowS: tt.window, Requests: gate.Counts{Issued: tt.issued}}
+			if got := m.curtailed(rep); (got != "") != tt.want {
+				t.Errorf("got %q, want a fault: %v", got, tt.want)
+			}
+		})
+	}
+}
