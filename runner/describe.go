@@ -9,9 +9,16 @@ import (
 	"github.com/servegate/servegate/runner/workload"
 )
 
-// digested is how many requests stand behind the content digest of a cell whose
-// repetitions are measured by duration.
-const digested = 1000
+const (
+	// digested is how many requests stand behind the content digest of a cell whose
+	// repetitions are measured by duration.
+	digested = 1000
+	// mostDigested bounds what stands behind any digest, and mostDrawn the requests whose
+	// lengths are looked at beforehand: ten million would take a minute at each boot, and
+	// show no more of what they are drawn from.
+	mostDigested = 10_000
+	mostDrawn    = 1_000_000
+)
 
 // declared is the envelope of a cell as far as config and host tell it, before any
 // engine was asked.
@@ -68,9 +75,10 @@ func (s *session) describe(c *cellState) error {
 	if n == 0 {
 		n = digested
 	}
-	if err := fits(c, g, n, t.maxLength); err != nil {
+	if err := fits(c, g, min(n, mostDrawn), t.maxLength); err != nil {
 		return err
 	}
+	n = min(n, mostDigested)
 	for _, w := range g.Warnings(n) {
 		s.warn("cell %s: %s", c.ID, w)
 	}
