@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
+	"syscall"
 
 	"golang.org/x/term"
 )
@@ -26,4 +28,28 @@ func System() Env {
 		Getenv:   os.Getenv,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
+}
+
+// output is standard output. It keeps its first error, so that no command can end with
+// success whose result is lost. A reader that has gone, as head does once it has its
+// lines, is none.
+type output struct {
+	w    io.Writer
+	gone bool
+	err  error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.gone {
+		return len(p), nil
+	}
+	n, err := o.w.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		o.gone = true
+		return len(p), nil
+	}
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -16,12 +18,22 @@ import (
 	"github.com/servegate/servegate/gate"
 )
 
-// Main runs the command line args and returns the exit code. The first SIGINT or
-// SIGTERM ends what goes on in good order; a second one ends the process.
+// Main runs the command line args and returns the exit code. The first SIGINT, SIGTERM
+// or SIGHUP (of a terminal that is closed) ends what goes on in good order; a second one
+// ends the process.
 func Main(env Env, args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	// A measurement doesn't end because nobody reads how it goes. Caught, and not
+	// ignored: an engine would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// The HTTP library logs what servers send out of turn, which may be anything.
+	log.SetOutput(io.Discard)
 	return run(ctx, env, args)
 }
 
@@ -31,11 +43,16 @@ type codeError int
 func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 func run(ctx context.Context, env Env, args []string) int {
+	result := &output{w: env.Stdout}
+	env.Stdout = result
 	root := newRoot(env)
 	root.SetArgs(args)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil && result.err != nil {
+		err = fmt.Errorf("write result: %w", result.err)
+	}
 	var code codeError
 	if errors.As(err, &code) {
 		return int(code)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -38,7 +39,7 @@ number in run.json is, byte for byte, what the raw requests give.`,
 				fmt.Fprintf(env.Stdout, "%s: cut short, not in run.json\n", ref)
 			}
 			if !dir.Run().Complete {
-				fmt.Fprintf(env.Stdout, "the run is incomplete: %s\n", dir.Run().Incomplete)
+				fmt.Fprintf(env.Stdout, "the run is incomplete: %s\n", cmp.Or(dir.Run().Incomplete, "it ended without a word, as when killed, or goes on"))
 			}
 			return nil
 		},
