@@ -30,7 +30,7 @@ func (e *MeasureError) Unwrap() error { return e.Err }
 
 // Hint says what to do about it, where the cause has a remedy.
 func (e *MeasureError) Hint() string {
-	if errors.Is(e.Err, syscall.ENOSPC) {
+	if errors.Is(e.Err, syscall.ENOSPC) || errors.Is(e.Err, syscall.EDQUOT) {
 		return "the disk is full: free some space, or write the run directory elsewhere"
 	}
 	var h interface{ Hint() string }

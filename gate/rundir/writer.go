@@ -52,6 +52,9 @@ func makeEmpty(dir string) (made []string, err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
+	if _, err := os.Lstat(dir); err == nil {
+		return nil, fmt.Errorf("%s is a link to nothing", dir)
+	}
 	var missing []string
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {

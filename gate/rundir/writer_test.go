@@ -26,7 +26,7 @@ func TestCreate(t *testing.T) {
 		{"a file above", func(dir string) error { return writeBelow(filepath.Dir(dir)) }, "not a directory"},
 		{"a dangling link", func(dir string) error {
 			return errors.Join(os.MkdirAll(filepath.Dir(dir), 0o755), os.Symlink("nowhere", dir))
-		}, "no such file or directory"},
+		}, "is a link to nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()

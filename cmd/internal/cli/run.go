@@ -60,7 +60,7 @@ func measure(ctx context.Context, env Env, from *source, out string) error {
 	}
 	w, err := rundir.Create(out)
 	if err != nil {
-		return &usageError{err: err}
+		return &usageError{err: err, hint: "--out must be a directory that is new or empty, in a place that can be written"}
 	}
 	if err := w.WriteConfig(resolved); err != nil {
 		return err
