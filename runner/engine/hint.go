@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // LaunchError says why an engine could not be started or found at all.
@@ -79,10 +80,27 @@ func hint(e *NotReadyError) string {
 		return exitHint(*e.Exit)
 	}
 	var answer *answerError
-	if errors.As(e.Err, &answer) {
+	if errors.As(e.Err, &answer) || e.Stage == StageBoot && errors.As(e.LastProbe, &answer) {
 		return answerHint(answer)
 	}
+	if e.Stage == StageBoot {
+		return waitHint(e)
+	}
 	return ""
+}
+
+// waitHint goes by what became of the last poll of an engine that was waited for in vain.
+func waitHint(e *NotReadyError) string {
+	const patience = "raise ready_timeout if it needs longer"
+	switch {
+	case !errors.Is(e.Err, context.DeadlineExceeded):
+		return ""
+	case errors.Is(e.LastProbe, syscall.ECONNREFUSED):
+		return "nothing listens there: are host and port right? " + patience
+	case e.LastProbe == nil, errors.Is(e.LastProbe, context.DeadlineExceeded):
+		return "it takes the connection and doesn't answer: is it an HTTP server? " + patience
+	}
+	return "what listens there doesn't speak plain HTTP: are the port and http:// or https:// right?"
 }
 
 // exitHint goes by the exit alone.
@@ -116,5 +134,5 @@ func answerHint(a *answerError) string {
 	case a.status >= 300 && a.status < 400:
 		return "give the URL that it redirects to"
 	}
-	return ""
+	return "the server answers, but not as one that is up: see its log, or raise ready_timeout if it needs longer"
 }

@@ -55,6 +55,9 @@ func (w *wait) get(ctx context.Context, path string) error {
 		if errors.As(err, &outer) {
 			err = outer.Err
 		}
+		if strings.Contains(err.Error(), "readLoopPeekFail") { // net/http's own word, and no sentence
+			err = errors.New("the server spoke before it was asked")
+		}
 		return fmt.Errorf("get %s: %w", path, err)
 	}
 	defer res.Body.Close()
