@@ -136,7 +136,7 @@ func executable(file string) error {
 	case err != nil:
 		return cause(err)
 	case info.IsDir():
-		return fmt.Errorf("it is a folder: %w", fs.ErrPermission)
+		return errFolder
 	}
 	if err := unix.Access(file, unix.X_OK); err != nil {
 		return fmt.Errorf("not executable: %w", err)
@@ -144,9 +144,14 @@ func executable(file string) error {
 	return nil
 }
 
+var errFolder = fmt.Errorf("it is a folder: %w", fs.ErrPermission)
+
 // programRemedy says what to do about a program that can't be run.
 func programRemedy(err error) string {
-	if errors.Is(err, fs.ErrPermission) {
+	switch {
+	case errors.Is(err, errFolder):
+		return "name the program in it"
+	case errors.Is(err, fs.ErrPermission):
 		return "make it executable: chmod +x"
 	}
 	return "check the path; a relative one counts from the engine's working directory"

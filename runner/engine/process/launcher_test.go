@@ -92,7 +92,7 @@ func TestLaunchFailures(t *testing.T) {
 		{"not in PATH", Launcher{Command: []string{"no-such-engine", port}}, fs.ErrNotExist, []string{`find program "no-such-engine"`, "PATH ("}, "install the engine"},
 		{"no such file", Launcher{Command: []string{dir + "/none", port}}, fs.ErrNotExist, []string{dir + "/none", "no such file"}, "check the path"},
 		{"not executable", Launcher{Command: []string{plain, port}}, fs.ErrPermission, []string{plain, "not executable"}, "chmod +x"},
-		{"a folder", Launcher{Command: []string{dir, port}}, fs.ErrPermission, []string{"it is a folder"}, ""},
+		{"a folder", Launcher{Command: []string{dir, port}}, fs.ErrPermission, []string{"it is a folder"}, "name the program"},
 		{"no program", Launcher{Command: []string{text, port}}, syscall.ENOEXEC, []string{text, "exec format error"}, "#! line"},
 		{"no interpreter", Launcher{Command: []string{noInterpreter, port}}, fs.ErrNotExist, []string{noInterpreter}, "interpreter"},
 		{"no working directory", Launcher{Command: []string{"sh", port}, Dir: dir + "/none"}, fs.ErrNotExist, []string{"use working directory"}, "make it"},

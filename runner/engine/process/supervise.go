@@ -95,7 +95,7 @@ func (s *supervisor) listen(dec *gob.Decoder) {
 	for {
 		var o order
 		if err := dec.Decode(&o); err != nil {
-			s.orders <- order{Grace: s.spec.Grace, Limit: dyingLimit, Lost: true}
+			s.orders <- order{Grace: min(s.spec.Grace, leftoverGrace), Limit: dyingLimit, Lost: true}
 			return
 		}
 		s.orders <- o
