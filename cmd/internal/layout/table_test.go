@@ -19,7 +19,7 @@ type room struct {
 // rooms that stand above it in this list, so arrows can't run in a circle. A package may
 // be absent; one that isn't in the list has no place in the house.
 var house = []room{
-	{path: "gate/stats", pure: true, reason: "it is pure math"},
+	{path: "gate/stats", pure: true, outside: []string{"gonum.org/v1/gonum/stat/distuv"}, reason: "it is pure math"},
 	{
 		path: "gate", ours: []string{"gate/stats"}, pure: true, outside: []string{"github.com/HdrHistogram/hdrhistogram-go"},
 		reason: "every verdict must follow from the records alone, on any machine, at any time",

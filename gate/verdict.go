@@ -1,0 +1,159 @@
+package gate
+
+import "time"
+
+// VerdictSchema names the format of verdict.json that this package writes and reads.
+const VerdictSchema = "servegate.verdict/v1"
+
+// Result is the outcome of a row, a cell or a run.
+type Result string
+
+// The results. A cell is Absent where it was planned and not measured; a row is
+// Advisory where it doesn't gate, and says why.
+const (
+	Regressed     Result = "regressed"
+	Passed        Result = "passed"
+	Improved      Result = "improved"
+	Inconclusive  Result = "inconclusive"
+	NotComparable Result = "not_comparable"
+	NoBaseline    Result = "no_baseline"
+	Invalid       Result = "invalid"
+)
+
+// Verdict is what a comparison came to: verdict.json. It holds everything that a
+// report shows, and what is needed to compute it again.
+type Verdict struct {
+	Schema string    `json:"schema"`
+	Tool   Tool      `json:"tool"`
+	At     time.Time `json:"at"`
+	Result Result    `json:"result"`
+	// Failed says that the policy lets the result fail the gate.
+	Failed bool   `json:"failed"`
+	Policy Policy `json:"policy"`
+	// Head is the run under test; Base tells of the runs it was held against.
+	Head RunRef   `json:"head"`
+	Base []RunRef `json:"base"`
+	// Subject and Context list what differs between base and head.
+	Subject []Change         `json:"subject,omitempty"`
+	Context []Change         `json:"context,omitempty"`
+	Cells   []CellComparison `json:"cells"`
+	// ComparedAcross holds the expected changes that were met.
+	ComparedAcross []Difference `json:"compared_across,omitempty"`
+	Warnings       []string     `json:"warnings,omitempty"`
+	Config         string       `json:"config,omitempty"` // the head's resolved config, as YAML
+	Reproduce      []string     `json:"reproduce,omitempty"`
+	Artifacts      string       `json:"artifacts,omitempty"` // where the head's run directory is
+}
+
+// RunRef tells which run it is.
+type RunRef struct {
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Subject Subject   `json:"subject"`
+	Class   string    `json:"runner_class,omitempty"`
+}
+
+// Change is one thing that differs between base and head.
+type Change struct {
+	Path     string `json:"path"`
+	Base     string `json:"base"`
+	Head     string `json:"head"`
+	Expected bool   `json:"expected,omitempty"`
+}
+
+// CellComparison is one cell of a verdict.
+type CellComparison struct {
+	Cell
+	Result Result `json:"result"`
+	// Reason says why, where the rows don't.
+	Reason string `json:"reason,omitempty"`
+	// Reading is where a regression lies: prefill, decode, queueing, or empty.
+	Reading  string           `json:"reading,omitempty"`
+	Envelope Envelope         `json:"envelope"`
+	Differs  []Difference     `json:"differs,omitempty"` // not comparable: from the base that differs least
+	Rows     []RowComparison  `json:"rows,omitempty"`
+	Errors   *ErrorComparison `json:"errors,omitempty"`
+	// Base and Head count the repetitions that were compared, and their boots.
+	Base SideCount `json:"base"`
+	Head SideCount `json:"head"`
+	// Outcomes counts the head's requests, of valid and invalid repetitions.
+	Outcomes Counts   `json:"outcomes"`
+	Invalid  []string `json:"invalid,omitempty"` // why repetitions of the head are invalid
+	Notes    []string `json:"notes,omitempty"`
+}
+
+// SideCount counts what a side brought.
+type SideCount struct {
+	Repetitions int `json:"repetitions"`
+	Boots       int `json:"boots"`
+	Samples     int `json:"samples,omitempty"` // requests of the windows
+}
+
+// RowComparison is one row of a cell.
+type RowComparison struct {
+	Row
+	Gating bool   `json:"gating"`
+	Result Result `json:"result,omitempty"` // of a gating row
+	Why    string `json:"why,omitempty"`    // why it doesn't gate, or can't be told
+	// Base and Head are geometric means over the repetitions, in the metric's unit.
+	Base *float64 `json:"base"`
+	Head *float64 `json:"head"`
+	// Change is head / base - 1; Low and High bound it at the policy's level, one-sided
+	// each.
+	Change *float64 `json:"change"`
+	Low    *float64 `json:"low"`
+	High   *float64 `json:"high"`
+	// D is the regression in logs, positive is worse; SE its standard error and DF the
+	// degrees of freedom that the t quantiles have; Welch says that the sides' variances
+	// weren't pooled.
+	D     *float64 `json:"d"`
+	SE    *float64 `json:"se"`
+	DF    *float64 `json:"df"`
+	Welch bool     `json:"welch,omitempty"`
+	// P is that of "no regression at all", PHolm the same adjusted over the run.
+	P     *float64 `json:"p"`
+	PHolm *float64 `json:"p_holm"`
+	// BaseN and HeadN are the repetitions that the row has a value of.
+	BaseN     int     `json:"base_n"`
+	HeadN     int     `json:"head_n"`
+	Tolerance float64 `json:"tolerance,omitempty"`
+	MustCatch float64 `json:"must_catch,omitempty"`
+	Floor     float64 `json:"floor,omitempty"`
+	// Detectable is the smallest regression that would have been found in four of five
+	// cases, as a ratio (of a drop where higher is better).
+	Detectable  *float64 `json:"detectable"`
+	Implausible bool     `json:"implausible,omitempty"` // improved by over 30 %
+	// BaseValues and HeadValues are the repetitions' values.
+	BaseValues []float64 `json:"base_values"`
+	HeadValues []float64 `json:"head_values"`
+}
+
+// ErrorComparison holds the error rates of both sides against each other.
+type ErrorComparison struct {
+	Base       float64 `json:"base"` // mean over repetitions
+	Head       float64 `json:"head"`
+	BaseFailed int     `json:"base_failed"`
+	BaseIssued int     `json:"base_issued"`
+	HeadFailed int     `json:"head_failed"`
+	HeadIssued int     `json:"head_issued"`
+	P          float64 `json:"p"` // Fisher's exact test, one-sided
+	Result     Result  `json:"result"`
+}
+
+// Base is what a cell of the head is held against: the repetitions of the runs that
+// match, or why there are none.
+type Base struct {
+	// Repetitions are valid ones; Boots is the number of boots behind them.
+	Repetitions []Repetition
+	Boots       int
+	Runs        []RunRef
+	Context     []Context
+	// Missing is NoBaseline or NotComparable where there is nothing to compare with,
+	// and Differs then says in what the base that differs least differs.
+	Missing Result
+	Reason  string
+	Differs []Difference
+	// Across holds the expected changes between base and head that were met.
+	Across []Difference
+	Notes  []string
+}
