@@ -15,39 +15,68 @@ const withheld = "-"
 
 // value prints v, stored in unit u, in the scale that suits it: times and ratios with
 // three significant digits, rates with four.
-func value(v float64, u gate.Unit) string {
-	switch u {
-	case gate.Seconds:
-		return seconds(v)
-	case gate.Ratio:
-		return significant(v*100, 3) + " %"
-	default:
-		return significant(v, 4) + " " + string(u)
-	}
+func value(v float64, u gate.Unit) string { return scaleOf(v, u).with(v) }
+
+// scale is how values of a unit are printed.
+type scale struct {
+	factor float64
+	unit   string
+	digits int
 }
 
-// seconds prints a time in us, ms or s.
-func seconds(v float64) string {
+// scaleOf is the scale that suits v.
+func scaleOf(v float64, u gate.Unit) scale {
 	switch a := math.Abs(v); {
-	case a == 0:
-		return "0 ms"
-	case a < 0.001:
-		return significant(v*1e6, 3) + " us"
+	case u == gate.Ratio:
+		return scale{100, "%", 3}
+	case u != gate.Seconds:
+		return scale{1, string(u), 4}
+	case a != 0 && a < 0.001:
+		return scale{1e6, "us", 3}
 	case a < 10:
-		return significant(v*1e3, 3) + " ms"
+		return scale{1e3, "ms", 3}
 	default:
-		return significant(v, 4) + " s"
+		return scale{1, "s", 4}
 	}
 }
 
-// significant prints v with n significant digits and without an exponent; digits
-// before the point are never rounded away.
+// number prints v in s without its unit.
+func (s scale) number(v float64) string { return significant(v*s.factor, s.digits) }
+
+// with prints v in s.
+func (s scale) with(v float64) string { return s.number(v) + " " + s.unit }
+
+// significant prints v with n significant digits; digits before the point are never
+// rounded away. An exponent stands only where there would be a dozen zeros.
 func significant(v float64, n int) string {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
+	if a := math.Abs(v); a >= 1e12 || a < 1e-9 {
+		return strconv.FormatFloat(v, 'e', n-1, 64)
+	}
 	whole := int(math.Floor(math.Log10(math.Abs(v)))) + 1
 	return strconv.FormatFloat(v, 'f', max(0, n-whole), 64)
+}
+
+// change prints a ratio as a signed percentage, to a tenth below 100 %.
+func change(v float64) string {
+	p := v * 100
+	switch a := math.Abs(p); {
+	case a < .05:
+		return "0.0 %"
+	case a < 99.95:
+		return fmt.Sprintf("%+.1f %%", p)
+	case a < 1e12:
+		return fmt.Sprintf("%+.0f %%", p)
+	default:
+		return fmt.Sprintf("%+.2e %%", p)
+	}
+}
+
+// percent prints a ratio that someone chose, without needless zeros.
+func percent(v float64) string {
+	return strconv.FormatFloat(v*100, 'g', 3, 64) + " %"
 }
 
 // plain makes a string from outside safe for a terminal: one line, no control or
@@ -60,7 +89,7 @@ func plain(s string, limit int) string {
 			b.WriteString("...")
 			break
 		}
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == unicode.ReplacementChar {
 			r = ' '
 		}
 		b.WriteRune(r)
