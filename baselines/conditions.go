@@ -32,8 +32,8 @@ func (m *matcher) comparable(found []candidate) []candidate {
 	}
 	c := &found[least]
 	m.base.Differs = c.differs
-	m.base.Reason = fmt.Sprintf("%s of this cell stored, none under the same conditions: the closest, %s, differs in %s",
-		recordsAre(len(found)), commitOf(c.Record), paths(c.differs))
+	m.base.Reason = fmt.Sprintf("%s, none under the same conditions: the closest, %s, differs in %s",
+		areStored(len(found)), commitOf(c.Record), paths(c.differs))
 	return nil
 }
 

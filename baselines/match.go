@@ -101,7 +101,7 @@ func (m *matcher) eligible(entries []Entry) []candidate {
 	})
 	if len(promoted) == 0 {
 		newest := standings.Of(all[0].Run.ID, m.q.Cell.ID)
-		m.base.Reason = fmt.Sprintf("%s of this cell stored, none promoted (the newest: %s)", recordsAre(len(all)), newest.Why)
+		m.base.Reason = fmt.Sprintf("%s, none promoted (the newest: %s)", areStored(len(all)), newest.Why)
 		return nil
 	}
 	ours := slices.DeleteFunc(slices.Clone(promoted), func(c candidate) bool { return c.Class != m.q.Class })
@@ -231,11 +231,11 @@ func commitOf(r *Record) string {
 	return fmt.Sprintf("run %s of commit %.12s", r.Run.ID, r.Commit)
 }
 
-func recordsAre(n int) string {
+func areStored(n int) string {
 	if n == 1 {
-		return "1 record is"
+		return "1 record of this cell is stored"
 	}
-	return fmt.Sprintf("%d records are", n)
+	return fmt.Sprintf("%d records of this cell are stored", n)
 }
 
 // tally counts the records by a text of theirs: "a (3), b (1)".
