@@ -56,7 +56,7 @@ func (c *composer) runs() block {
 	if len(c.v.Base) == 0 {
 		t.rows = append(t.rows, []inline{words("base"), words("(none)"), nil, nil, nil, nil, nil})
 	}
-	return t
+	return t.filled()
 }
 
 func runRow(side string, ref gate.RunRef) []inline {
@@ -64,13 +64,24 @@ func runRow(side string, ref gate.RunRef) []inline {
 	if place == "" {
 		place = ref.Subject.URL
 	}
-	started := inline{}
+	var started inline
 	if !ref.Started.IsZero() {
 		started = words(ref.Started.UTC().Format(time.DateTime + " UTC"))
 	}
 	engine := strings.TrimSpace(ref.Subject.Engine + " " + ref.Subject.Version)
-	return []inline{words(side), {literal(ref.ID)}, {literal(engine)}, {literal(ref.Subject.Commit)}, {literal(place)}, {literal(ref.Class)}, started}
+	return []inline{words(side), {literal(ref.ID)}, present(engine), present(brief(ref.Subject.Commit)), present(place), present(ref.Class), started}
 }
+
+// present is a literal, or nothing where there is none.
+func present(s string) inline {
+	if s == "" {
+		return nil
+	}
+	return inline{literal(s)}
+}
+
+// brief is the beginning of a commit, which tells it from others.
+func brief(commit string) string { return commit[:min(len(commit), 12)] }
 
 // take returns how many of n things are shown, and remembers how many are not.
 func (c *composer) take(n int, what string) int {

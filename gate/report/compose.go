@@ -38,8 +38,7 @@ func compose(v *gate.Verdict, l limits) document {
 
 // headline says the verdict in words.
 func (c *composer) headline() inline {
-	line := words(c.mark() + "servegate: ")
-	line = append(line, outcome(c.v.Result, false))
+	line := inline{c.mark(), word("servegate: "), outcome(c.v.Result, false)}
 	if r := c.readings(); r != nil {
 		line = append(append(line, word(" in ")), r...)
 	}
@@ -63,14 +62,17 @@ func (c *composer) headline() inline {
 }
 
 // mark is the sign before the headline. Green is for what was proved.
-func (c *composer) mark() string {
+func (c *composer) mark() span {
+	s := span{kind: sign}
 	switch {
 	case c.v.Failed:
-		return "❌ "
+		s.text = "❌ "
 	case (c.v.Result == gate.Passed || c.v.Result == gate.Improved) && !c.implausible():
-		return "✅ "
+		s.text = "✅ "
+	default:
+		s.text = "⚠️ "
 	}
-	return "⚠️ "
+	return s
 }
 
 // tally counts the gating rows that came to the run's result, and all of them.

@@ -1,6 +1,9 @@
 package report
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // document is a report before it is laid out: blocks of spans, each of which says where
 // its text comes from. Only a renderer turns spans into bytes, so that no string from
@@ -58,7 +61,8 @@ const (
 	ours   kind = iota // a constant of this package, or digits and units: shown as it is
 	prose              // a sentence that may quote anything
 	code               // a literal from outside: a name, an argument, a digest
-	strong             // as ours, with weight
+	strong             // as prose, with weight
+	sign               // a picture of ours, for pages only
 )
 
 // tone is what a reader is to feel about a span.
@@ -77,7 +81,7 @@ func word(s string) span { return span{text: s} }
 // words is a line of our own text.
 func words(s string) inline { return inline{word(s)} }
 
-// weighty is text of our own, with weight.
+// weighty is text with weight.
 func weighty(s string) span { return span{text: s, kind: strong} }
 
 // sentence is text that may quote anything, cut at [lineLimit].
@@ -92,6 +96,21 @@ func literal(s string) span {
 		return word("(none)")
 	}
 	return span{text: s, kind: code}
+}
+
+// filled returns t without the columns that are empty in every row.
+func (t table) filled() table {
+	out := table{rows: make([][]inline, len(t.rows))}
+	for i, title := range t.titles {
+		if !slices.ContainsFunc(t.rows, func(row []inline) bool { return row[i].width() > 0 }) {
+			continue
+		}
+		out.titles, out.right = append(out.titles, title), append(out.right, t.right[i])
+		for j, row := range t.rows {
+			out.rows[j] = append(out.rows[j], row[i])
+		}
+	}
+	return out
 }
 
 // list joins lines by commas.

@@ -18,7 +18,7 @@ func (c *composer) conditions() document {
 		return append(d, paragraph(words("None: the run has no cell.")))
 	}
 	common, varied := shared(cells)
-	t := table{titles: []string{"condition", "value, and who told it"}, right: make([]bool, 2)}
+	t := table{titles: []string{"condition", "value (told by)"}, right: make([]bool, 2)}
 	for _, group := range groups(common) {
 		var items []inline
 		for _, path := range group.paths {
@@ -139,7 +139,7 @@ func told(f gate.Field) span {
 
 // byCell is the table of the fields that aren't the same in every cell: a row a value.
 func (c *composer) byCell(paths []string) block {
-	t := table{titles: []string{"condition", "value, and who told it", "cells"}, right: make([]bool, 3)}
+	t := table{titles: []string{"condition", "value (told by)", "cells"}, right: make([]bool, 3)}
 	for _, path := range paths {
 		var order []string
 		cells := map[string][]inline{}

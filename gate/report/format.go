@@ -79,6 +79,12 @@ func percent(v float64) string {
 	return strconv.FormatFloat(v*100, 'g', 3, 64) + " %"
 }
 
+// chosen prints a value that someone chose, without needless zeros.
+func chosen(v float64, u gate.Unit) string {
+	s := scaleOf(v, u)
+	return strconv.FormatFloat(v*s.factor, 'g', 3, 64) + " " + s.unit
+}
+
 // plain makes a string from outside safe for a terminal: one line, no control or
 // format characters, at most limit runes.
 func plain(s string, limit int) string {
@@ -88,6 +94,11 @@ func plain(s string, limit int) string {
 		if n == limit {
 			b.WriteString("...")
 			break
+		}
+		if r >= ' ' && r < 0x7f {
+			b.WriteRune(r)
+			n++
+			continue
 		}
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == unicode.ReplacementChar {
 			r = ' '

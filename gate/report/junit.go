@@ -83,7 +83,10 @@ func suite(v *gate.Verdict, c *gate.CellComparison) junitSuite {
 	worst := false // a row has the cell's own result
 	for _, r := range gatingRows(&gate.Verdict{Cells: []gate.CellComparison{*c}, Policy: v.Policy}) {
 		worst = worst || r.result == c.Result
-		message := string(appendText(nil, r.verdict()))
+		message := spoken(r.result)
+		for _, s := range r.remark() {
+			message += ": " + s.text
+		}
 		numbers := fmt.Sprintf("%s -> %s, change %s (%s), tolerance %s, must catch %s, n %s, smallest detectable %s",
 			r.base, r.head, r.change, r.interval, r.tolerance, r.mustCatch, r.n, r.smallest)
 		s.judge(v, junitCase{Name: plain(r.metric, literalLimit), Class: "servegate." + s.Name}, r.result, message+": "+numbers, numbers)
@@ -92,6 +95,9 @@ func suite(v *gate.Verdict, c *gate.CellComparison) junitSuite {
 		message := spoken(c.Result)
 		if c.Reason != "" {
 			message += ": " + c.Reason
+		}
+		for _, reason := range c.Invalid {
+			message += "; " + reason
 		}
 		for _, d := range c.Differs {
 			message += fmt.Sprintf("; %s: %s instead of %s", d.Path, d.B, d.A)
@@ -122,12 +128,4 @@ func (s *junitSuite) judge(v *gate.Verdict, c junitCase, result gate.Result, mes
 	}
 	s.add(n)
 	s.Cases = append(s.Cases, c)
-}
-
-// appendText appends a line without markup.
-func appendText(b []byte, l inline) []byte {
-	for _, s := range l {
-		b = append(b, s.text...)
-	}
-	return b
 }

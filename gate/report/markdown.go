@@ -1,81 +1,79 @@
 package report
 
-import (
-	"strings"
-)
+import "strings"
 
-// markdown lays d out as GitHub's Markdown.
-func (d document) markdown() string {
-	var b strings.Builder
+// page lays a document out as GitHub's Markdown.
+type page struct {
+	strings.Builder
+	limit int // runes that a string from outside may take
+}
+
+func (p *page) document(d document) {
 	for i, part := range d {
 		if i > 0 {
-			b.WriteByte('\n')
+			p.WriteByte('\n')
 		}
-		b.WriteString(markdownBlock(part))
+		p.block(part)
 	}
-	return b.String()
 }
 
-// markdownBlock lays out one block; it ends with a line feed.
-func markdownBlock(part block) string {
+// block lays out one block; it ends with a line feed.
+func (p *page) block(part block) {
 	switch part := part.(type) {
 	case heading:
-		return strings.Repeat("#", part.level+1) + " " + part.text.markdown() + "\n"
+		p.WriteString(strings.Repeat("#", part.level+1) + " " + p.inline(part.text) + "\n")
 	case paragraph:
-		return inline(part).markdownLine() + "\n"
+		p.WriteString(p.line(inline(part)) + "\n")
 	case bullets:
-		var b strings.Builder
 		for _, item := range part {
-			b.WriteString("- " + item.markdownLine() + "\n")
+			p.WriteString("- " + p.line(item) + "\n")
 		}
-		return b.String()
 	case table:
-		return part.markdown()
+		p.table(part)
 	case fence:
-		return fenced(part.language, part.text)
+		p.WriteString(fenced(part.language, part.text))
 	case fold:
-		return "<details><summary>" + part.summary + "</summary>\n\n" + part.blocks.markdown() + "\n</details>\n"
+		p.WriteString("<details><summary>" + part.summary + "</summary>\n\n")
+		p.document(part.blocks)
+		p.WriteString("\n</details>\n")
 	}
-	return ""
 }
 
-func (t table) markdown() string {
-	var b strings.Builder
+func (p *page) table(t table) {
 	rule := make([]string, len(t.titles))
 	for i := range rule {
 		if rule[i] = "---"; t.right[i] {
 			rule[i] = "---:"
 		}
 	}
-	b.WriteString("| " + strings.Join(t.titles, " | ") + " |\n| " + strings.Join(rule, " | ") + " |\n")
+	p.WriteString("| " + strings.Join(t.titles, " | ") + " |\n| " + strings.Join(rule, " | ") + " |\n")
 	for _, row := range t.rows {
 		for _, c := range row {
-			b.WriteString("| " + c.markdown() + " ")
+			p.WriteString("| " + p.inline(c) + " ")
 		}
-		b.WriteString("|\n")
+		p.WriteString("|\n")
 	}
-	return b.String()
 }
 
-// markdownLine is markdown for the start of a line, where text from outside could begin
-// a list, a quote or a heading.
-func (l inline) markdownLine() string {
+// line is inline for the start of a line, where text from outside could begin a list, a
+// quote or a heading.
+func (p *page) line(l inline) string {
 	if len(l) > 0 && l[0].kind == prose {
-		return pause + l.markdown()
+		return pause + p.inline(l)
 	}
-	return l.markdown()
+	return p.inline(l)
 }
 
-func (l inline) markdown() string {
+func (p *page) inline(l inline) string {
 	var b strings.Builder
 	for _, s := range l {
 		switch s.kind {
 		case prose:
-			b.WriteString(escapeProse(s.text))
+			b.WriteString(escapeProse(plain(s.text, p.limit)))
 		case code:
-			b.WriteString(escapeCode(s.text))
+			b.WriteString(escapeCode(strings.TrimSpace(plain(s.text, p.limit))))
 		case strong:
-			b.WriteString("**" + s.text + "**")
+			b.WriteString("**" + escapeProse(strings.TrimSpace(plain(s.text, p.limit))) + "**")
 		default:
 			b.WriteString(s.text)
 		}

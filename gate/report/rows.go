@@ -90,7 +90,7 @@ func newRow(c *gate.CellComparison, r *gate.RowComparison) row {
 		out.tolerance = bound(sign, r.Tolerance)
 	}
 	if r.Floor > 0 {
-		out.tolerance += ", at least " + value(r.Floor, d.Unit)
+		out.tolerance += " and " + chosen(r.Floor, d.Unit)
 	}
 	if r.MustCatch > 0 {
 		out.mustCatch = bound(sign, r.MustCatch)
@@ -176,7 +176,7 @@ func points(v float64) string { return strings.TrimSuffix(change(v), "%") + "poi
 
 // brief says a row in one line: "TTFT p95 +34 % (12.1 -> 16.2 ms) in chat@near, tolerance 5 %".
 func (r row) brief() inline {
-	l := inline{{text: plain(r.metric, literalLimit), kind: prose, tone: bad}, {text: " " + r.change, kind: strong, tone: bad}, word(" (" + r.pair + ") in "), literal(r.cell)}
+	l := inline{{text: plain(r.metric, literalLimit) + " " + r.change, kind: strong, tone: bad}, word(" (" + r.pair + ") in "), literal(r.cell)}
 	if r.limit != "" {
 		l = append(l, word(", tolerance "+r.limit))
 	}
@@ -186,16 +186,17 @@ func (r row) brief() inline {
 	return l
 }
 
-// verdict is the outcome of a row and, where it isn't plain, why.
-func (r row) verdict() inline {
-	l := inline{outcome(r.result, r.implausible)}
+// remark says what the numbers of a row don't.
+func (r row) remark() inline {
 	switch {
 	case r.why != "":
-		l = append(l, word(": "), sentence(r.why))
+		return inline{sentence(r.why)}
 	case r.result == gate.Inconclusive:
-		l = append(l, word(": can't tell, "+r.mustCatch+" isn't ruled out"))
+		return words("can't tell: " + r.mustCatch + " isn't ruled out")
+	case r.implausible:
+		return words("too good to be believed: is the measurement whole?")
 	}
-	return l
+	return nil
 }
 
 // outcome says a result in the tone that it deserves.
@@ -222,78 +223,4 @@ func spoken(r gate.Result) string {
 		return "not judged"
 	}
 	return strings.ReplaceAll(string(r), "_", " ")
-}
-
-// gating is the table of the gating rows.
-func (c *composer) gating() document {
-	d := document{heading{2, words("Gating rows")}}
-	if len(c.rows) == 0 {
-		return append(d, paragraph(words("None: no cell could be compared.")))
-	}
-	passed := slices.IndexFunc(c.rows, func(r row) bool { return r.rank() >= 3 })
-	if passed < 0 {
-		passed = len(c.rows)
-	}
-	shown := slices.Clone(c.rows[:c.first(passed, c.limits.failing, "rows that regressed or prove nothing")])
-	shown = append(shown, c.rows[passed:][:c.first(len(c.rows)-passed, c.limits.passed, "rows that passed or improved")]...)
-	if len(shown) > 0 {
-		d = append(d, rowTable(shown))
-	}
-	return append(d, fold{summary: "How to read these rows", blocks: document{c.legend()}, brief: true})
-}
-
-func rowTable(rows []row) table {
-	t := table{
-		titles: []string{"cell", "metric", "base", "head", "change", "interval", "tolerance", "must catch", "verdict", "n", "smallest detectable"},
-		right:  []bool{false, false, true, true, true, true, true, true, false, true, true},
-	}
-	for _, r := range rows {
-		t.rows = append(t.rows, []inline{
-			{literal(r.cell)},
-			{sentence(r.metric)},
-			words(r.base), words(r.head), words(r.change), words(r.interval),
-			words(r.tolerance), words(r.mustCatch), r.verdict(), words(r.n), words(r.smallest),
-		})
-	}
-	return t
-}
-
-// legend says how the columns come about.
-func (c *composer) legend() block {
-	p := c.v.Policy
-	return bullets{
-		words("Base and head are geometric means over repetitions; change is head / base - 1."),
-		words(fmt.Sprintf("Each end of the interval is a one-sided bound at %s; the unit is the repetition, never the request.", percent(1-p.Level))),
-		words(fmt.Sprintf("Regressed: the whole interval lies beyond the tolerance, the change is larger than its floor, and \"no regression\" is rejected at a level of %s shared by all gating rows (Holm).", percent(p.FamilyLevel))),
-		words("Passed: the interval excludes a regression of the size that must be caught. Inconclusive: neither."),
-		words("n: repetitions x requests in the window, of base; of head. Smallest detectable: what would have been found in four of five cases."),
-	}
-}
-
-// advisory is the folded table of the rows that don't gate.
-func (c *composer) advisory() document {
-	t := table{titles: []string{"cell", "metric", "base", "head", "change", "interval", "n", "why it doesn't gate"}, right: []bool{false, false, true, true, true, true, true, false}}
-	for i := range c.v.Cells {
-		cell := &c.v.Cells[i]
-		for j := range cell.Rows {
-			if cell.Rows[j].Gating {
-				continue
-			}
-			r := newRow(cell, &cell.Rows[j])
-			why := inline{word("not in the policy")}
-			if r.why != "" {
-				why = inline{sentence(r.why)}
-			}
-			t.rows = append(t.rows, []inline{{literal(r.cell)}, {sentence(r.metric)}, words(r.base), words(r.head), words(r.change), words(r.interval), words(r.n), why})
-		}
-	}
-	switch {
-	case len(t.rows) == 0:
-		return nil
-	case !c.limits.advisory:
-		c.first(len(t.rows), 0, "advisory rows")
-		return nil
-	}
-	note := paragraph(words("None of these is judged: a change here may be chance."))
-	return document{fold{summary: plural(len(t.rows), "advisory row", "advisory rows"), blocks: document{note, t}, brief: true}}
 }

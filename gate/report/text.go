@@ -61,50 +61,69 @@ func (t *terminal) fold(f fold) {
 // wrapped writes a line, broken at spaces where it is wider than the terminal. A word
 // that is too wide itself stays whole, so that it can be copied.
 func (t *terminal) wrapped(l inline, first, next string) {
-	used, gap := width(first), ""
+	used, start := width(first), true
 	t.WriteString(first)
-	for _, s := range l {
-		for part := range strings.SplitAfterSeq(s.text, " ") {
-			text := strings.TrimRight(part, " ")
-			if text != "" {
-				if t.width > 0 && gap != "" && used+len(gap)+width(text) > t.width {
-					t.WriteString("\n" + next)
-					used, gap = width(next), ""
-				}
-				t.WriteString(gap + t.tinted(text, s.tone))
-				used, gap = used+len(gap)+width(text), ""
-			}
-			gap += part[len(text):]
+	for _, w := range l.words() {
+		switch {
+		case start:
+			start = false
+		case t.width > 0 && used+1+w.width() > t.width:
+			t.WriteString("\n" + next)
+			used = width(next)
+		default:
+			t.WriteByte(' ')
+			used++
 		}
+		t.WriteString(t.inline(w))
+		used += w.width()
 	}
 	t.WriteByte('\n')
 }
 
-// table writes columns that line up, or a paragraph a row where they don't fit.
-func (t *terminal) table(tab table) {
-	widths := make([]int, len(tab.titles))
-	for i, title := range tab.titles {
-		widths[i] = width(title)
-	}
-	for _, row := range tab.rows {
-		for i, c := range row {
-			widths[i] = max(widths[i], c.width())
+// words parts l at its spaces; a word may be of several spans.
+func (l inline) words() []inline {
+	var out []inline
+	var word inline
+	for _, s := range l {
+		if s.kind == sign {
+			continue
+		}
+		for i, text := range strings.Split(s.text, " ") {
+			if i > 0 && len(word) > 0 {
+				out, word = append(out, word), nil
+			}
+			if text != "" {
+				word = append(word, span{text: text, kind: s.kind, tone: s.tone})
+			}
 		}
 	}
-	total := 0
-	for _, w := range widths {
-		total += len(margin) + w
+	if len(word) > 0 {
+		out = append(out, word)
 	}
-	if t.width > 0 && total > t.width {
-		t.narrow(tab)
-		return
-	}
-	titles := make([]inline, len(tab.titles))
+	return out
+}
+
+// table writes columns that line up. Those that don't fit beside the others stand below
+// them, row by row, with their titles.
+func (t *terminal) table(tab table) {
+	widths, fit, used := make([]int, len(tab.titles)), 0, 0
 	for i, title := range tab.titles {
+		widths[i] = width(title)
+		for _, row := range tab.rows {
+			widths[i] = max(widths[i], row[i].width())
+		}
+		if used += len(margin) + widths[i]; i == 0 || fit == i && (t.width <= 0 || used <= t.width) {
+			fit = i + 1
+		}
+	}
+	titles := make([]inline, fit)
+	for i, title := range tab.titles[:fit] {
 		titles[i] = words(title)
 	}
-	for _, row := range append([][]inline{titles}, tab.rows...) {
-		t.row(row, widths, tab.right)
+	t.row(titles, widths, tab.right)
+	for _, row := range tab.rows {
+		t.row(row[:fit], widths, tab.right)
+		t.below(tab.titles[fit:], row[fit:])
 	}
 }
 
@@ -121,24 +140,36 @@ func (t *terminal) row(row []inline, widths []int, right []bool) {
 	t.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 }
 
-// narrow writes a row as its first cell, and the others with their titles below.
-func (t *terminal) narrow(tab table) {
-	for _, row := range tab.rows {
-		t.wrapped(row[0], margin, margin)
-		var rest []inline
-		for i, c := range row[1:] {
-			if c.width() > 0 {
-				rest = append(rest, append(words(tab.titles[i+1]+" "), c...))
-			}
+// below writes cells with their titles, as many a line as fit.
+func (t *terminal) below(titles []string, cells []inline) {
+	const indent = margin + margin
+	var line inline
+	for i, c := range cells {
+		if c.width() == 0 {
+			continue
 		}
-		t.wrapped(list(rest), margin+margin, margin+margin)
+		item := append(words(titles[i]+" "), c...)
+		switch comma := word(", "); {
+		case line == nil:
+			line = item
+		case len(indent)+line.width()+width(", ")+item.width()+width(",") <= t.width:
+			line = append(append(line, comma), item...)
+		default:
+			t.wrapped(append(line, comma), indent, indent+margin)
+			line = item
+		}
+	}
+	if line != nil {
+		t.wrapped(line, indent, indent+margin)
 	}
 }
 
 func (t *terminal) inline(l inline) string {
 	var b strings.Builder
 	for _, s := range l {
-		b.WriteString(t.tinted(s.text, s.tone))
+		if s.kind != sign {
+			b.WriteString(t.tinted(s.text, s.tone))
+		}
 	}
 	return b.String()
 }

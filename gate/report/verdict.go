@@ -15,7 +15,7 @@ const DefaultSize = 60_000
 // Options says how a verdict is laid out as Markdown.
 type Options struct {
 	// Size is the most bytes that the report may take: 0 is [DefaultSize], a negative
-	// one no limit. Below about 8,000 bytes it isn't kept.
+	// one no limit. Below some 10,000 bytes it may not be kept.
 	Size int
 }
 
@@ -35,11 +35,20 @@ func Markdown(v *gate.Verdict, o Options) []byte {
 	}
 	var page string
 	for _, l := range economies {
-		if page = compose(v, l).markdown(); size < 0 || len(page) <= size {
+		if page = layOut(v, l); size < 0 || len(page) <= size {
 			break
 		}
 	}
 	return []byte(page)
+}
+
+func layOut(v *gate.Verdict, l limits) string {
+	p := &page{limit: lineLimit}
+	if l.runes > 0 {
+		p.limit = l.runes
+	}
+	p.document(compose(v, l))
+	return p.String()
 }
 
 // Text lays v out for a terminal, in full but for the head's config.
@@ -66,6 +75,7 @@ type limits struct {
 	passed   int // rows that passed or improved
 	items    int // of each other list: changes, fields, reasons, notes, cells
 	failing  int // all other gating rows
+	runes    int // of a string from outside; 0: as many as ever
 }
 
 var unlimited = limits{advisory: true, config: true, passed: math.MaxInt, items: math.MaxInt, failing: math.MaxInt}
@@ -78,11 +88,11 @@ var economies = []limits{
 	{passed: 20, items: math.MaxInt, failing: math.MaxInt},
 	{items: math.MaxInt, failing: math.MaxInt},
 	{items: 50, failing: math.MaxInt},
-	{items: 10, failing: math.MaxInt},
-	{items: 3, failing: math.MaxInt},
-	{items: 3, failing: 200},
-	{items: 3, failing: 100},
-	{items: 3, failing: 50},
-	{items: 2, failing: 10},
-	{items: 1, failing: 3},
+	{items: 10, failing: math.MaxInt, runes: 100},
+	{items: 3, failing: math.MaxInt, runes: 50},
+	{items: 3, failing: 200, runes: 30},
+	{items: 3, failing: 100, runes: 30},
+	{items: 3, failing: 50, runes: 30},
+	{items: 2, failing: 10, runes: 20},
+	{items: 1, failing: 3, runes: 10},
 }

@@ -249,8 +249,8 @@ func hostile(s string) *gate.Verdict {
 	advisory.Gating, advisory.Why = false, s
 	c.Rows = append(c.Rows, odd, advisory)
 	c.Envelope["model.name"] = gate.Field{Value: s, Source: gate.FromEngine}
-	c.Envelope[s] = gate.Field{Value: s, Source: gate.Source(s)}
-	c.Envelope["model."+s] = gate.Field{Source: gate.Undeclared}
+	c.Envelope["zz"+s] = gate.Field{Value: s, Source: gate.Source(s)}
+	c.Envelope["model.zz"+s] = gate.Field{Source: gate.Undeclared}
 	c.Differs = []gate.Difference{{Path: s, A: gate.Field{Value: s, Source: gate.Source(s)}}}
 	c.Invalid, c.Notes = []string{s}, []string{s}
 	other := missing(s+s, gate.NotComparable, s)
