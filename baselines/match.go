@@ -23,7 +23,8 @@ type Query struct {
 	ExpectChanged []string
 	Strict        bool
 	// Ancestry reports whether a commit is an ancestor of the merge base, or is it, and
-	// whether that is known: a shallow clone doesn't hold them all. Nil: none is known.
+	// whether that is known: a shallow clone doesn't hold them all. Nil: none is known. It
+	// is asked for every record of the cell, and better has the answers at hand.
 	Ancestry func(commit string) (ancestor, known bool)
 	// Branch is the target branch, whose newest records count where no ancestor is stored.
 	// Empty: any branch.
@@ -52,7 +53,8 @@ type candidate struct {
 	*Record
 	cell     *gate.CellRun
 	valid    []gate.Repetition
-	ancestor bool
+	ancestor bool              // of the merge base
+	unknown  bool              // the clone doesn't hold the commit
 	differs  []gate.Difference // what forbids the comparison
 }
 
@@ -146,7 +148,8 @@ func (m *matcher) onLine(found []candidate) []candidate {
 	var line []candidate
 	for _, c := range found {
 		if m.q.Ancestry != nil && c.Commit != "" {
-			c.ancestor, _ = m.q.Ancestry(c.Commit)
+			ancestor, known := m.q.Ancestry(c.Commit)
+			c.ancestor, c.unknown = ancestor && known, !known
 		}
 		if c.ancestor || c.Branch == "" || m.q.Branch == "" || c.Branch == m.q.Branch {
 			line = append(line, c)
@@ -170,14 +173,7 @@ func (m *matcher) prefer(fit []candidate) []candidate {
 		branch = "branch " + m.q.Branch
 	}
 	m.note("no matching record is known to be of an ancestor of the merge base: held against the newest of %s, %s", branch, commitOf(fit[0].Record))
-	unknown := func(c candidate) bool {
-		if m.q.Ancestry == nil || c.Commit == "" {
-			return false
-		}
-		_, known := m.q.Ancestry(c.Commit)
-		return !known
-	}
-	if slices.ContainsFunc(fit, unknown) {
+	if slices.ContainsFunc(fit, func(c candidate) bool { return c.unknown }) {
 		m.note("this clone doesn't hold the commits of all records: fetch the whole history (actions/checkout with fetch-depth: 0)")
 	}
 	return fit
@@ -200,7 +196,7 @@ func (m *matcher) pool(fit []candidate) {
 		}
 		// Where a field is expected to change, records on either side of the change fit the
 		// head, and still are no sample of one thing.
-		if len(gate.Diff(newest.cell.Envelope, c.cell.Envelope)) > 0 {
+		if len(diff(newest.cell.Envelope, c.cell.Envelope)) > 0 {
 			continue
 		}
 		m.base.Repetitions = append(m.base.Repetitions, c.valid...)
