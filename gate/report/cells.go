@@ -17,7 +17,7 @@ func (c *composer) troubles() document {
 		case gate.NotComparable, gate.NoBaseline, gate.Invalid:
 			troubled = append(troubled, cell)
 		default:
-			if cell.Reason != "" {
+			if cell.Reason != "" && cell.Result != gate.Regressed {
 				troubled = append(troubled, cell)
 			}
 		}
@@ -31,7 +31,11 @@ func (c *composer) troubles() document {
 // trouble tells of one cell.
 func (c *composer) trouble(cell *gate.CellComparison) document {
 	d := document{heading{2, inline{literal(cell.ID), word(": "), outcome(cell.Result, false)}}}
-	if cell.Reason != "" {
+	switch cell.Reason {
+	case "":
+	case gate.Absent:
+		d = append(d, paragraph(words("Why: absent, that is: it was planned, and the run lacks it.")))
+	default:
 		d = append(d, paragraph{word("Why: "), sentence(cell.Reason)})
 	}
 	switch cell.Result {
@@ -122,6 +126,9 @@ func (c *composer) remarks() document {
 	}
 	for i := range c.v.Cells {
 		cell := &c.v.Cells[i]
+		if cell.Result == gate.Regressed && cell.Reason != "" {
+			items = append(items, inline{word("in "), literal(cell.ID), word(": "), sentence(cell.Reason)})
+		}
 		for _, note := range cell.Notes[:c.take(len(cell.Notes), "notes")] {
 			items = append(items, inline{word("in "), literal(cell.ID), word(": "), sentence(note)})
 		}

@@ -106,9 +106,9 @@ func (c *composer) readings() inline {
 
 // meanings says what each reading goes by.
 var meanings = map[string]string{
-	"prefill":  "TTFT moved and the median ITL did not, so that the time went into the first token",
-	"decode":   "the median TPOT moved more than the median TTFT, so that each token takes longer",
-	"queueing": "the tail of TTFT moved alone, so that some requests wait longer for their turn",
+	gate.ReadingPrefill:  "TTFT moved and the median ITL did not, so that the time went into the first token",
+	gate.ReadingDecode:   "the median TPOT moved more than the median TTFT, so that each token takes longer",
+	gate.ReadingQueueing: "the tail of TTFT moved alone, so that some requests wait longer for their turn",
 }
 
 // worstRows is the number of rows that the headline shows.

@@ -13,9 +13,21 @@ import (
 // differ in, and what nobody told. A conclusion holds under these conditions only.
 func (c *composer) conditions() document {
 	d := document{heading{2, words("Conditions under which this holds")}}
-	cells := c.v.Cells
+	var cells []gate.CellComparison
+	var bare []inline
+	for _, cell := range c.v.Cells {
+		if len(cell.Envelope) > 0 {
+			cells = append(cells, cell)
+		} else {
+			bare = append(bare, inline{literal(cell.ID)})
+		}
+	}
+	if len(bare) > 0 {
+		bare = bare[:c.take(len(bare), "cells of unknown conditions")]
+		d = append(d, paragraph(append(words("Unknown, since it wasn't measured, of: "), list(bare)...)))
+	}
 	if len(cells) == 0 {
-		return append(d, paragraph(words("None: the run has no cell.")))
+		return append(d, paragraph(words("No cell tells of any.")))
 	}
 	common, varied := shared(cells)
 	t := table{titles: []string{"condition", "value (told by)"}, right: make([]bool, 2)}
@@ -30,7 +42,7 @@ func (c *composer) conditions() document {
 		d = append(d, t)
 	}
 	if len(varied) > 0 {
-		d = append(d, paragraph(words("What differs between the cells:")), c.byCell(varied))
+		d = append(d, paragraph(words("What differs between the cells:")), c.byCell(cells, varied))
 	}
 	return append(d, undeclared(cells))
 }
@@ -138,20 +150,20 @@ func told(f gate.Field) span {
 }
 
 // byCell is the table of the fields that aren't the same in every cell: a row a value.
-func (c *composer) byCell(paths []string) block {
+func (c *composer) byCell(in []gate.CellComparison, paths []string) block {
 	t := table{titles: []string{"condition", "value (told by)", "cells"}, right: make([]bool, 3)}
 	for _, path := range paths {
 		var order []string
 		cells := map[string][]inline{}
 		fields := map[string]gate.Field{}
-		for i := range c.v.Cells {
-			f := c.v.Cells[i].Envelope[path]
+		for i := range in {
+			f := in[i].Envelope[path]
 			key := f.String()
 			if _, seen := fields[key]; !seen {
 				order = append(order, key)
 			}
 			fields[key] = f
-			cells[key] = append(cells[key], inline{literal(c.v.Cells[i].ID)})
+			cells[key] = append(cells[key], inline{literal(in[i].ID)})
 		}
 		for _, key := range order[:c.take(len(order), "values of fields that differ between cells")] {
 			names := cells[key][:c.take(len(cells[key]), "names of cells")]

@@ -145,7 +145,7 @@ func testVerdicts() map[string]*gate.Verdict {
 		"not-comparable":        incomparable(),
 		"no-baseline":           testVerdict(gate.NoBaseline, false, missing("chat@near", gate.NoBaseline, "the store has no record of this cell on this runner class")),
 		"invalid":               unmeasured(),
-		"absent-cell":           testVerdict(gate.Invalid, true, testCell("chat@near"), gate.CellComparison{Cell: gate.Cell{ID: "rag@c8"}, Result: gate.Invalid, Reason: "absent: planned, and not in the run"}),
+		"absent-cell":           testVerdict(gate.Invalid, true, testCell("chat@near"), gate.CellComparison{Cell: gate.Cell{ID: "rag@c8"}, Result: gate.Invalid, Reason: gate.Absent}),
 		"error-rate-regression": failing(),
 		"goodput-0":             dead(),
 		"across":                across(),
