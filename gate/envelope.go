@@ -134,10 +134,11 @@ func (e Envelope) UndeclaredPaths() []string {
 }
 
 // Difference is a path at which two envelopes differ. The Source of a side that has
-// no such field is empty.
+// no such field is empty. In a verdict A is the base, B the head.
 type Difference struct {
-	Path string
-	A, B Field
+	Path string `json:"path"`
+	A    Field  `json:"base"`
+	B    Field  `json:"head"`
 }
 
 // Diff returns the paths at which a and b differ, in the order of [EnvelopeFields].

@@ -51,6 +51,17 @@ func (e *Envelope) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// UnmarshalJSON reads {"value": scalar, "source": string} and refuses all else. Whole
+// numbers are an int64.
+func (f *Field) UnmarshalJSON(data []byte) error {
+	read, err := readField(data)
+	if err != nil {
+		return fmt.Errorf("decode field: %w", err)
+	}
+	*f = read
+	return nil
+}
+
 // readField reads {"value": scalar, "source": string}.
 func readField(data []byte) (Field, error) {
 	var f Field

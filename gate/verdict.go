@@ -1,6 +1,16 @@
 package gate
 
-import "time"
+import (
+	"bytes"
+	_ "embed" // for the schema
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
 
 // VerdictSchema names the format of verdict.json that this package writes and reads.
 const VerdictSchema = "servegate.verdict/v1"
@@ -8,8 +18,8 @@ const VerdictSchema = "servegate.verdict/v1"
 // Result is the outcome of a row, a cell or a run.
 type Result string
 
-// The results. A cell is Absent where it was planned and not measured; a row is
-// Advisory where it doesn't gate, and says why.
+// The results. A row that doesn't gate has none. A cell that was planned and not measured
+// is Invalid, with the reason [Absent].
 const (
 	Regressed     Result = "regressed"
 	Passed        Result = "passed"
@@ -19,6 +29,13 @@ const (
 	NoBaseline    Result = "no_baseline"
 	Invalid       Result = "invalid"
 )
+
+// Results lists every result, the one that decides over a run before those that it
+// outweighs.
+var Results = []Result{Regressed, Invalid, NotComparable, NoBaseline, Inconclusive, Improved, Passed}
+
+// Absent is the reason of a cell that was planned and that the run lacks.
+const Absent = "absent"
 
 // Verdict is what a comparison came to: verdict.json. It holds everything that a
 // report shows, and what is needed to compute it again.
@@ -67,7 +84,8 @@ type CellComparison struct {
 	Result Result `json:"result"`
 	// Reason says why, where the rows don't.
 	Reason string `json:"reason,omitempty"`
-	// Reading is where a regression lies: prefill, decode, queueing, or empty.
+	// Reading is where a regression lies: [ReadingPrefill], [ReadingDecode],
+	// [ReadingQueueing], or empty where the rows don't tell.
 	Reading  string           `json:"reading,omitempty"`
 	Envelope Envelope         `json:"envelope"`
 	Differs  []Difference     `json:"differs,omitempty"` // not comparable: from the base that differs least
@@ -94,7 +112,7 @@ type RowComparison struct {
 	Row
 	Gating bool   `json:"gating"`
 	Result Result `json:"result,omitempty"` // of a gating row
-	Why    string `json:"why,omitempty"`    // why it doesn't gate, or can't be told
+	Why    string `json:"why,omitempty"`    // why it doesn't gate though it should, or can't be told
 	// Base and Head are geometric means over the repetitions, in the metric's unit.
 	Base *float64 `json:"base"`
 	Head *float64 `json:"head"`
@@ -156,4 +174,127 @@ type Base struct {
 	// Across holds the expected changes between base and head that were met.
 	Across []Difference
 	Notes  []string
+}
+
+//go:embed verdict.schema.json
+var verdictSchema []byte
+
+// VerdictJSONSchema returns the JSON Schema (draft 2020-12) of verdict.json.
+func VerdictJSONSchema() []byte { return slices.Clone(verdictSchema) }
+
+// ReadVerdict reads a verdict.json. It refuses other schemas, unknown keys and keys given
+// twice, text after the verdict, and what contradicts itself: a result that is better than
+// that of a cell, or that fails and shouldn't.
+func ReadVerdict(data []byte) (*Verdict, error) {
+	v, err := readVerdict(data)
+	if err != nil {
+		return nil, fmt.Errorf("read verdict: %w", err)
+	}
+	return v, nil
+}
+
+func readVerdict(data []byte) (*Verdict, error) {
+	var head struct{ Schema string }
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, err
+	}
+	if head.Schema != VerdictSchema {
+		return nil, fmt.Errorf("its schema is %.80q, and this servegate reads %s only", head.Schema, VerdictSchema)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if err := checkKeys(dec, 0); err != nil {
+		return nil, err
+	}
+	var v Verdict
+	dec = json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("unexpected text after the verdict")
+	}
+	return &v, v.check()
+}
+
+// checkKeys reads one JSON value and refuses keys that are given twice, also in another
+// case: encoding/json takes them for one another and keeps the last.
+func checkKeys(dec *json.Decoder, depth int) error {
+	token, err := dec.Token()
+	opening, nested := token.(json.Delim)
+	switch {
+	case err != nil:
+		return err
+	case !nested:
+		return nil
+	case depth > 32:
+		return errors.New("it is nested more than 32 deep")
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		if opening == '{' {
+			token, err := dec.Token()
+			if err != nil {
+				return err
+			}
+			key, _ := token.(string)
+			if key = strings.ToLower(key); seen[key] {
+				return fmt.Errorf("key %.80q is given twice", key)
+			}
+			seen[key] = true
+		}
+		if err := checkKeys(dec, depth+1); err != nil {
+			return err
+		}
+	}
+	_, err = dec.Token()
+	return err
+}
+
+// check says what in v contradicts itself, or is nothing that this package writes.
+func (v *Verdict) check() error {
+	if !slices.Contains(Results, v.Result) {
+		return fmt.Errorf("unknown result %.40q", v.Result)
+	}
+	for i := range v.Cells {
+		if err := v.Cells[i].check(); err != nil {
+			return fmt.Errorf("cell %.80q: %w", v.Cells[i].ID, err)
+		}
+	}
+	if worst := resultOf(v.Cells); slices.Index(Results, v.Result) > slices.Index(Results, worst) {
+		return fmt.Errorf("its result is %s, and that of its cells is %s: was it edited?", v.Result, worst)
+	}
+	if want := slices.Contains(v.Policy.FailOn, v.Result); v.Failed != want {
+		return fmt.Errorf("failed is %t, and by its policy %s makes it %t: was it edited?", v.Failed, v.Result, want)
+	}
+	return nil
+}
+
+func (c *CellComparison) check() error {
+	if !slices.Contains(Results, c.Result) {
+		return fmt.Errorf("unknown result %.40q", c.Result)
+	}
+	regressed := c.Errors != nil && c.Errors.Result == Regressed
+	for i := range c.Rows {
+		rc := &c.Rows[i]
+		switch {
+		case !rc.known():
+			return fmt.Errorf("unknown row %.80q", rc.Row)
+		case rc.Result != "" && !slices.Contains(Results, rc.Result):
+			return fmt.Errorf("row %s: unknown result %.40q", rc.Row, rc.Result)
+		case rc.Gating != (rc.Result != ""):
+			return fmt.Errorf("row %s: a gating row has a result, and no other", rc.Row)
+		}
+		regressed = regressed || rc.Result == Regressed
+	}
+	if regressed != (c.Result == Regressed) {
+		return fmt.Errorf("its result is %s, and its rows say otherwise: was it edited?", c.Result)
+	}
+	return nil
+}
+
+// known reports whether the metric and the statistic of r exist.
+func (r Row) known() bool {
+	_, ok := Define(r.Metric)
+	return ok && slices.Contains(Statistics, r.Statistic)
 }
