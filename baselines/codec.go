@@ -83,18 +83,45 @@ func decode(name string, data []byte) (Entry, error) {
 // readAs reads data of the given schema into v. The schema comes first: of a newer one it
 // is no use to say which key isn't known.
 func readAs(data []byte, schema string, v any) error {
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	got, err := schemaOf(data)
+	if err != nil {
 		return err
 	}
 	kind, _, _ := strings.Cut(schema, "/")
 	switch {
-	case head.Schema == schema:
+	case got == schema:
 		return readStrict(data, v)
-	case strings.HasPrefix(head.Schema, kind+"/v"):
-		return fmt.Errorf("newer schema %.40q: this servegate reads %s (a newer servegate wrote it: update this one)", head.Schema, schema)
+	case strings.HasPrefix(got, kind+"/v"):
+		return fmt.Errorf("newer schema %.40q: this servegate reads %s (a newer servegate wrote it: update this one)", got, schema)
 	}
-	return fmt.Errorf("schema %.40q: this servegate reads %s", head.Schema, schema)
+	return fmt.Errorf("schema %.40q: this servegate reads %s", got, schema)
+}
+
+// schemaOf reads the schema of a JSON object, and no further than it has to: a record may
+// be long, and is written with its schema in front.
+func schemaOf(data []byte) (string, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	open, err := dec.Token()
+	if err != nil {
+		return "", err
+	}
+	if open != json.Delim('{') {
+		return "", errors.New("expected a JSON object")
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return "", err
+		}
+		if key == "schema" {
+			var schema string
+			err := dec.Decode(&schema)
+			return schema, err
+		}
+		var other json.RawMessage
+		if err := dec.Decode(&other); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
 }

@@ -80,10 +80,12 @@ func TestDecodeRefuses(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, "the file is empty"},
-		{"truncated", good[:len(good)*2/3], "unexpected end of JSON"},
-		{"two values", append(bytes.Clone(good), good...), "after top-level value"},
+		{"truncated", good[:len(good)*2/3], "unexpected EOF"},
+		{"two values", append(bytes.Clone(good), good...), "unexpected text after the JSON value"},
 		{"newer schema", replaced("servegate.baseline/v1", "servegate.baseline/v2"), "newer schema"},
 		{"other schema", replaced("servegate.baseline/v1", "servegate.run/v1"), "this servegate reads"},
+		{"no schema", replaced(`"schema": "servegate.baseline/v1",`, ""), `schema ""`},
+		{"no object", []byte("[]"), "expected a JSON object"},
 		{"newer run", replaced("servegate.run/v1", "servegate.run/v2"), `run has schema "servegate.run/v2"`},
 		{"unknown key", replaced(`"actor"`, `"author"`), "unknown field"},
 		{"key twice", replaced(`"actor": "ci"`, `"actor": "ci", "Actor": "me"`), "given twice"},
