@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -42,12 +43,7 @@ func TestInterruptDuringARepeat(t *testing.T) {
 
 // What stands in front of an engine may answer in its place once it has died.
 func TestAnswersInPlaceOfADeadEngine(t *testing.T) {
-	engine, err := url.Parse(serve(t, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(engine)
-	proxy.FlushInterval = -1
+	engine := serve(t, nil)
 	for name, answer := range map[string]http.HandlerFunc{
 		"not found": http.NotFound,
 		"a page": func(w http.ResponseWriter, _ *http.Request) {
@@ -56,20 +52,46 @@ func TestAnswersInPlaceOfADeadEngine(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var served atomic.Int64
-			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if strings.HasSuffix(r.URL.Path, "/completions") && served.Add(1) > 40 {
-					answer(w, r)
-					return
-				}
-				proxy.ServeHTTP(w, r)
-			}))
-			defer front.Close()
-			run, _, err := execute(t, t.Context(), plan(front.URL, nil), nil)
+			run, _, err := execute(t, t.Context(), plan(inFrontOf(t, engine, answer), nil), nil)
 			var failed *runner.MeasureError
 			if !errors.As(err, &failed) || !strings.Contains(run.Cells[0].Invalid, "gives no token") {
 				t.Errorf("got %v, cell invalid %q, want a lost engine", err, run.Cells[0].Invalid)
 			}
 		})
 	}
+}
+
+// An engine is no less silent for our giving up on its requests one after the other.
+func TestTimeoutsAreNoSignOfLife(t *testing.T) {
+	front := inFrontOf(t, serve(t, nil), func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	run, _, _ := execute(t, t.Context(), plan(front, func(p *runner.Plan) {
+		p.Measure.RequestTimeout, p.Measure.HangTimeout = 400*time.Millisecond, 1200*time.Millisecond
+		p.Measure.Requests = 400
+	}), nil)
+	if got := run.Cells[0].Invalid; !strings.Contains(got, "hung") {
+		t.Errorf("got cell invalid %q, want an engine that hung", got)
+	}
+}
+
+// inFrontOf serves what the engine at url serves, and after 40 requests for tokens
+// answers them itself. It returns its own URL.
+func inFrontOf(t *testing.T, engine string, answer http.HandlerFunc) string {
+	t.Helper()
+	to, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.FlushInterval = -1
+	var served atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/completions") && served.Add(1) > 40 {
+			_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection goes unseen
+			answer(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
 }

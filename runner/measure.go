@@ -219,8 +219,9 @@ func (m *measurement) watch(ctx context.Context, cancel context.CancelCauseFunc)
 	w := watch{
 		life:     m.session.engine.handle.Life(),
 		patience: m.session.plan.Measure.HangTimeout,
-		heard:    func() int64 { return m.client.Stats().Reads + m.finished.Load() + m.unsure.Load() },
-		flying:   func() int { return int(m.flying.Load()) },
+		// Not how many requests have ended: a silent engine's end too, by their timeout.
+		heard:  func() int64 { return m.client.Stats().Reads },
+		flying: func() int { return int(m.flying.Load()) },
 		tick: func() {
 			m.tell()
 			if err := m.out.Err(); err != nil {

@@ -29,7 +29,8 @@ const (
 type pulse struct {
 	broken atomic.Int64 // requests that broke off or found no connection
 	refuse atomic.Int64 // requests without a connection since the last one that had one
-	failed atomic.Int64 // requests that failed since the last one that didn't
+	failed latest       // of the requests that failed with an answer
+	served latest       // of those that didn't
 	// lack is what the client had too little of to open a connection.
 	lack atomic.Pointer[string]
 }
@@ -47,11 +48,10 @@ func (p *pulse) feel(r *gate.Request) {
 		return
 	case gate.Truncated, gate.Timeout, gate.InBandError, gate.HTTP5xx:
 		p.broken.Add(1)
-		p.failed.Add(1)
 	case gate.HTTP4xx, gate.Malformed, gate.Empty:
-		p.failed.Add(1)
+		p.failed.note(r.Sent)
 	case gate.OK:
-		p.failed.Store(0)
+		p.served.note(r.Sent)
 	}
 	p.refuse.Store(0)
 }
@@ -69,9 +69,22 @@ func lackOf(text string) string {
 }
 
 // suspect reports whether any request broke off as they do when an engine dies, or the
-// last ones failed in whatever way: what stands in front of an engine that has died may
-// answer in its place.
-func (p *pulse) suspect() bool { return p.broken.Load() > 0 || p.failed.Load() > 0 }
+// last ones that were sent failed in whatever way: what stands in front of an engine that
+// has died may answer in its place.
+func (p *pulse) suspect() bool { return p.broken.Load() > 0 || p.failed.Load() > p.served.Load() }
+
+// latest is the time at which the last of some requests was sent, in nanoseconds from
+// the origin. Quick failures end before what was sent earlier: the end tells no order.
+type latest struct{ atomic.Int64 }
+
+func (l *latest) note(sent time.Duration) {
+	for {
+		old := l.Load()
+		if int64(sent) <= old || l.CompareAndSwap(old, int64(sent)) {
+			return
+		}
+	}
+}
 
 // gone reports whether requests have only met closed doors of late, and begins to
 // count anew where they have.

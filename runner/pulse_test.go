@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ func TestPulseSuspectsAnEngineThatNoLongerServes(t *testing.T) {
 		{"one was refused, and served again", []gate.Request{ok, refused, ok}, false},
 		{"refused to the end", []gate.Request{ok, refused, refused}, true},
 		{"no answer to the end", []gate.Request{ok, {Outcome: gate.Malformed}}, true},
+		{"an answer that ends behind the failures after it", []gate.Request{ok, refused, refused, {Outcome: gate.OK, Sent: 1}}, true},
 		{"one was cut", []gate.Request{{Outcome: gate.Truncated}, ok}, true},
 		{"throttled", []gate.Request{ok, {Outcome: gate.Rejected}}, false},
 		{"we ran out of files", []gate.Request{ok, files, files}, false},
@@ -29,7 +31,9 @@ func TestPulseSuspectsAnEngineThatNoLongerServes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var p pulse
 			for i := range tt.ends {
-				p.feel(&tt.ends[i])
+				r := tt.ends[i]
+				r.Sent = cmp.Or(r.Sent, time.Duration(i+1))
+				p.feel(&r)
 			}
 			if got := p.suspect(); got != tt.want {
 				t.Errorf("got suspect %v, want %v", got, tt.want)
