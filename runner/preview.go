@@ -7,11 +7,10 @@ import (
 	"github.com/servegate/servegate/gate"
 )
 
-// Preview returns the cells of p as far as they are known before any engine was
-// asked: their envelopes hold what config and host tell, and no repetition.
-func Preview(ctx context.Context, p Plan) []gate.CellRun {
-	s := &session{plan: p, machine: readMachine(ctx)}
-	return s.planned()
+// Preview returns the run of p as far as it is known before any engine was asked: the
+// envelopes of its cells hold what config and host tell, and it has no repetition.
+func Preview(ctx context.Context, p Plan) *gate.Run {
+	return newSession(ctx, p, Options{}).run
 }
 
 // Expected is how long one repetition of c takes at least, boot and drain not counted,

@@ -148,7 +148,10 @@ func (w *Writer) finish(run *gate.Run) error {
 // replace writes a file beside name, brings it to the disk and puts it in name's place,
 // so that a crash leaves the old or the new content and nothing between.
 func (w *Writer) replace(name string, data []byte) error {
-	path := filepath.Join(w.dir, name)
+	return replaceFile(filepath.Join(w.dir, name), data)
+}
+
+func replaceFile(path string, data []byte) error {
 	temp := path + tempSuffix
 	err := writeSynced(temp, data)
 	if err == nil {
@@ -158,7 +161,7 @@ func (w *Writer) replace(name string, data []byte) error {
 		os.Remove(temp) // there is an error to return already
 		return err
 	}
-	return syncDir(w.dir)
+	return syncDir(filepath.Dir(path))
 }
 
 func writeSynced(path string, data []byte) error {

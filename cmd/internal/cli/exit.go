@@ -38,12 +38,15 @@ func exitCode(err error) int {
 		usage    *usageError
 		faults   *config.Faults
 		unfilled *runner.PlanError
+		nothing  *incomparableError
 	)
 	switch {
 	case err == nil:
 		return ExitPassed
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
+	case errors.As(err, &nothing):
+		return ExitIncomparable
 	case errors.As(err, &usage), errors.As(err, &faults), errors.As(err, &unfilled):
 		return ExitUsage
 	default:

@@ -109,7 +109,8 @@ Begin with:
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err: err, hint: "see " + cmd.CommandPath() + " --help"}
 	})
-	root.AddCommand(newRun(env), newValidate(env), newVerify(env), newSchema(env), newEngine(env))
+	root.AddCommand(newDemo(env), newRun(env), newGate(env), newCompare(env), newBaseline(env), newReport(env),
+		newValidate(env), newVerify(env), newSchema(env), newEngine(env))
 	return root
 }
 

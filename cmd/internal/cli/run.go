@@ -43,9 +43,6 @@ A run that is cut short leaves what it has measured, marked incomplete.`,
 
 // measure is servegate run.
 func measure(ctx context.Context, env Env, from *source, out string) error {
-	if out == "" {
-		return &usageError{err: errors.New("no --out"), hint: "name a directory that is new or empty"}
-	}
 	cfg, err := from.load(env)
 	if err != nil {
 		return err
@@ -54,16 +51,30 @@ func measure(ctx context.Context, env Env, from *source, out string) error {
 	if err != nil {
 		return err
 	}
+	run, err := execute(ctx, env, cfg, plan, out)
+	if run != nil && measured(run) {
+		if tableErr := report.RunText(env.Stdout, run); tableErr != nil && err == nil {
+			err = fmt.Errorf("print table: %w", tableErr)
+		}
+	}
+	return err
+}
+
+// execute runs a plan into the directory out. The run is nil where nothing was begun.
+func execute(ctx context.Context, env Env, cfg *config.Config, plan runner.Plan, out string) (*gate.Run, error) {
+	if out == "" {
+		return nil, &usageError{err: errors.New("no --out"), hint: "name a directory that is new or empty"}
+	}
 	resolved, err := cfg.YAML()
 	if err != nil {
-		return fmt.Errorf("print config: %w", err)
+		return nil, fmt.Errorf("print config: %w", err)
 	}
 	w, err := rundir.Create(out)
 	if err != nil {
-		return &usageError{err: err, hint: "--out must be a directory that is new or empty, in a place that can be written"}
+		return nil, &usageError{err: err, hint: "--out must be a directory that is new or empty, in a place that can be written"}
 	}
 	if err := w.WriteConfig(resolved); err != nil {
-		return err
+		return nil, err
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(measuringGC))
 	run, err := runner.Run(ctx, plan, runner.Options{
@@ -72,13 +83,8 @@ func measure(ctx context.Context, env Env, from *source, out string) error {
 		Notify: newProgress(env).notify,
 		Getenv: env.Getenv,
 	})
-	if measured(run) {
-		if tableErr := report.RunText(env.Stdout, run); tableErr != nil && err == nil {
-			err = fmt.Errorf("print table: %w", tableErr)
-		}
-	}
 	fmt.Fprintf(env.Stderr, "servegate: wrote %s\n", out)
-	return err
+	return run, err
 }
 
 // measured reports whether a run has any repetition to show.

@@ -55,7 +55,7 @@ func showPlan(ctx context.Context, w io.Writer, p runner.Plan) {
 	fmt.Fprintf(w, "engine    %s\n", describeEngine(p))
 	fmt.Fprintf(w, "measures  %d cells x %d repetitions, %s\n", len(p.Cells), p.Measure.Repetitions, boots(p))
 	fmt.Fprintf(w, "takes     %s\n", expected(p))
-	for i, record := range runner.Preview(ctx, p) {
+	for i, record := range runner.Preview(ctx, p).Cells {
 		fmt.Fprintf(w, "\n%s\n", record.ID)
 		fmt.Fprintf(w, "  warm-up      %d requests\n", p.Cells[i].WarmupRequests(p.Measure))
 		showEnvelope(w, record.Envelope)

@@ -1,0 +1,75 @@
+package rundir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/servegate/servegate/gate"
+)
+
+// The names of files that are written once a run is judged.
+const (
+	VerdictFile = "verdict.json"
+	ReportFile  = "report.md"
+	// RecordsDir holds copies of the baseline records that the run was held against.
+	RecordsDir = "base/records"
+)
+
+// Keep writes a file of the run directory dir that came after the run: a verdict, a
+// report, or one below base. It replaces one that is there, as a whole.
+func Keep(dir, name string, data []byte) error {
+	top, _, _ := strings.Cut(name, "/")
+	if !slices.Contains(laterFiles, top) || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return fmt.Errorf("keep %q: not a file that is written after a run", name)
+	}
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("keep %s: %w", name, err)
+	}
+	if err := replaceFile(path, data); err != nil {
+		return fmt.Errorf("keep %s: %w", name, err)
+	}
+	return nil
+}
+
+// ReadRun reads the run at path: a run directory, or a run.json by itself.
+func ReadRun(path string) (*gate.Run, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	if !info.IsDir() {
+		dir, name := filepath.Split(path)
+		d := &Dir{path: filepath.Clean(dir), limits: defaultLimits}
+		data, err := d.readFile(name, maxRunSize)
+		if err != nil {
+			return nil, fmt.Errorf("read run %s: %w", path, err)
+		}
+		run, err := decodeRun(data)
+		if err != nil {
+			return nil, fmt.Errorf("read run %s: %w", path, err)
+		}
+		return &run.Run, nil
+	}
+	d, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return d.Run(), nil
+}
+
+// ManifestDigest is the digest of the run directory's manifest, which stands for all of
+// its files: "sha256:" and 64 hex digits. A run that was cut short has none.
+func (d *Dir) ManifestDigest() (string, error) {
+	data, err := d.readFile(manifestFile, maxRunSize)
+	if err != nil {
+		return "", fmt.Errorf("read manifest: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
