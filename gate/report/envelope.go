@@ -29,9 +29,9 @@ func (c *composer) conditions() document {
 	if len(cells) == 0 {
 		return append(d, paragraph(words("No cell tells of any.")))
 	}
-	common, varied := shared(cells)
+	alike, varied := shared(cells)
 	t := table{titles: []string{"condition", "value (told by)"}, right: make([]bool, 2)}
-	for _, group := range groups(common) {
+	for _, group := range groups(alike) {
 		var items []inline
 		for _, path := range group.paths {
 			items = append(items, fieldInline(path, cells[0].Envelope[path]))
@@ -49,7 +49,7 @@ func (c *composer) conditions() document {
 
 // shared parts the paths of all envelopes into those of one value in every cell, and
 // the others; both in the order of the registry.
-func shared(cells []gate.CellComparison) (common, varied []string) {
+func shared(cells []gate.CellComparison) (alike, varied []string) {
 	all := map[string]bool{}
 	for i := range cells {
 		for path := range cells[i].Envelope {
@@ -71,10 +71,10 @@ func shared(cells []gate.CellComparison) (common, varied []string) {
 		if slices.ContainsFunc(cells, func(c gate.CellComparison) bool { return c.Envelope[path].String() != first }) {
 			varied = append(varied, path)
 		} else {
-			common = append(common, path)
+			alike = append(alike, path)
 		}
 	}
-	return common, varied
+	return alike, varied
 }
 
 // group is the paths of an envelope with the same beginning.
