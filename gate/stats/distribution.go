@@ -2,6 +2,8 @@ package stats
 
 import (
 	"math"
+	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -17,8 +19,27 @@ func StudentQuantile(p, df float64) float64 {
 	case p == .5:
 		return 0
 	}
-	return distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(p)
+	at := quantileAt{p, df}
+	if q, ok := quantiles.Load(at); ok {
+		return q.(float64)
+	}
+	q := distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(p)
+	if df == math.Trunc(df) && quantilesKept.Add(1) <= maxQuantilesKept {
+		quantiles.Store(at, q)
+	}
+	return q
 }
+
+// quantiles keeps quantiles of whole degrees of freedom. Each is the root of an integral,
+// and the rows of a run need the same few over and over.
+var (
+	quantiles     sync.Map // of quantileAt to float64
+	quantilesKept atomic.Int64
+)
+
+const maxQuantilesKept = 4096
+
+type quantileAt struct{ p, df float64 }
 
 // StudentTail returns P(T > x) of Student's t distribution with df degrees of freedom. It
 // keeps its digits far out, and is NaN for df <= 0.
