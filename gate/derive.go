@@ -196,6 +196,48 @@ func (s *samples) sort() {
 	stats.SortFloats(s.normalized)
 }
 
+// scalars puts the metrics that are one value a repetition into to.
+func (t *tally) scalars(f flow, to map[Metric]Summary) {
+	length := t.window.Seconds()
+	perSecond := func(m Metric, n float64, reason string) {
+		if length <= 0 {
+			reason = "the window is empty"
+		}
+		to[m] = scalar(m, n/length, reason)
+	}
+	perRequest := func(m Metric, n int, reason string) {
+		if t.counts.Issued == 0 {
+			reason = "no request was issued in the window"
+		}
+		to[m] = scalar(m, float64(n)/float64(t.counts.Issued), reason)
+	}
+
+	noVerdict := untold(t.undecided, "output", ", so that nobody can tell whether they keep the TPOT limit")
+	perSecond(Goodput, float64(t.good), noVerdict)
+	perRequest(GoodRatio, t.good, noVerdict)
+	if noVerdict == "" {
+		noVerdict = untold(t.goodUntold, "output", "")
+	}
+	perSecond(TokenGoodput, float64(t.goodTokens), noVerdict)
+
+	noOutput := untold(f.noOutput, "output", "")
+	perSecond(RequestThroughput, float64(f.completed), "")
+	perSecond(OutputTokenThroughput, f.outputTokens(), noOutput)
+	if noOutput == "" {
+		noOutput = untold(f.noInput, "prompt", "")
+	}
+	perSecond(TotalTokenThroughput, f.outputTokens()+float64(f.prompts), noOutput)
+	perRequest(ErrorRate, t.counts.Issued-t.counts.By[OK], "")
+}
+
+// untold says that the server gave no usage for n ok requests; "" where n is 0.
+func untold(n int, which, consequence string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the server told no %s tokens for %d ok requests%s", which, n, consequence)
+}
+
 // distributions summarizes the samples into rep, as far as the metrics apply to the cell.
 func (t *tally) distributions(rep *Repetition) error {
 	s, h := &t.samples, newHistogram()

@@ -1,5 +1,6 @@
 // Package gate is the domain of servegate: what a measurement is, what is
-// computed from it, and under which conditions two of them may be compared.
+// computed from it, under which conditions two of them may be compared, and what
+// comes of the comparison.
 //
 // It holds the raw record of one request ([Request]), the cell that the request
 // belongs to ([Cell]), the summary of one repetition ([Repetition], made by
@@ -7,6 +8,10 @@
 // that a number holds under ([Envelope]). Every metric formula of servegate stands
 // here once; the registry [Metrics] says each metric's unit, direction, definition
 // and sample floor.
+//
+// [Decide] holds the cells of a run against their bases under a [Policy], and [Judge]
+// makes a [Verdict] of it. Which stored runs a base is made of is left to baselines, and
+// what a verdict looks like to gate/report.
 //
 // The package reads no file, opens no socket and asks no clock: the runner fills
 // the records, gate/rundir stores them, gate/report shows them. It imports the
@@ -51,6 +56,11 @@
 //	throughput          per second of the window, and always named whole: request,
 //	                    output-token or total-token throughput
 //	window              the stretch of time that is measured, see [WindowOf]
+//	row                 a cell and one statistic of one metric: what is compared
+//	tolerance           a regression up to this is let through
+//	must_catch          a regression of this size never passes
+//	verdict             regressed, passed, improved, inconclusive, not_comparable,
+//	                    no_baseline or invalid
 //	percentile          over the ok requests of the window, type 7; withheld below its
 //	                    sample floor, see [Definition.Floor]
 package gate

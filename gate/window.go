@@ -235,3 +235,88 @@ func (t total) nanoseconds() float64 { return float64(float64(t.high)*(1<<64)) +
 
 // seconds turns nanoseconds into seconds, the unit in which times are stored.
 func seconds(ns float64) float64 { return ns / 1e9 }
+
+// flow is what completed and what arrived in the window, of the ok requests of every phase.
+type flow struct {
+	completed int
+	tokens    int64     // output tokens of the requests whose output arrived in it entirely
+	parts     []float64 // output tokens in the window of each request that has some outside
+	prompts   int64     // prompt tokens of the requests whose first output arrived in it
+	noOutput  int       // requests that belong to tokens or parts, but whose output tokens are unknown
+	noInput   int       // the same for prompts
+}
+
+func flowOf(c Cell, w Window, reqs []Request) flow {
+	var f flow
+	for i := range reqs {
+		r := &reqs[i]
+		if r.Outcome != OK {
+			continue
+		}
+		if w.Contains(r.Done) {
+			f.completed++
+		}
+		f.addOutput(c, w, r)
+		begun := r.Done
+		if c.Streaming {
+			begun = r.First()
+		}
+		switch {
+		case !w.Contains(begun):
+		case r.Input == Unknown:
+			f.noInput++
+		default:
+			f.prompts += int64(r.Input)
+		}
+	}
+	// The sum of rounded numbers depends on their order; that of the records must not show.
+	slices.Sort(f.parts)
+	return f
+}
+
+func (f *flow) addOutput(c Cell, w Window, r *Request) {
+	in, all := w.arrived(c, r)
+	switch {
+	case in == 0:
+	case r.Output == Unknown:
+		f.noOutput++
+	case in == all:
+		f.tokens += int64(r.Output)
+	default:
+		f.parts = append(f.parts, float64(r.Output)*float64(in)/float64(all))
+	}
+}
+
+// arrived says what share of the output of r arrived in the window: in of all. Where the
+// tokens of each arrival are known they are the weights (the sum is left to the usage: a
+// closing token may have had no frame); else every arrival weighs the same. What wasn't
+// streamed arrived at the end.
+func (w Window) arrived(c Cell, r *Request) (in, all int64) {
+	if !c.Streaming {
+		if w.Contains(r.Done) {
+			return 1, 1
+		}
+		return 0, 1
+	}
+	weighed := slices.ContainsFunc(r.ChunkTokens, func(n int) bool { return n > 0 })
+	for i, at := range r.Arrivals {
+		weight := int64(1)
+		if weighed {
+			weight = int64(r.ChunkTokens[i])
+		}
+		all += weight
+		if w.Contains(at) {
+			in += weight
+		}
+	}
+	return in, all
+}
+
+// outputTokens is the number of output tokens that arrived in the window.
+func (f *flow) outputTokens() float64 {
+	sum := float64(f.tokens)
+	for _, p := range f.parts {
+		sum += p
+	}
+	return sum
+}
