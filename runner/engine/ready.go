@@ -16,7 +16,8 @@ type Probe struct {
 	Alternatives []string
 	// Header is sent along, for servers that want a key even here.
 	Header http.Header
-	// Interval is the pause between two polls. Default 250 ms.
+	// Interval is the longest pause between two polls; the first ones come sooner.
+	// Default 250 ms.
 	Interval time.Duration
 	// Timeout bounds all of it, the first token included. 0: only the context does.
 	Timeout time.Duration
@@ -34,6 +35,8 @@ const (
 	// attemptTimeout bounds one poll. Some engines run a request of their own to answer
 	// one, and give up on it only after 20 s.
 	attemptTimeout = 30 * time.Second
+	// minPause is the shortest time between two polls.
+	minPause = 10 * time.Millisecond
 	// lastWordsTimeout is how long a failed first request waits for the engine's death:
 	// the connection breaks before the process is gone, and its exit says more.
 	lastWordsTimeout = 2 * time.Second
@@ -123,9 +126,15 @@ func (w *wait) healthy(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return w.failed(StageBoot, w.interrupted())
-		case <-time.After(w.probe.Interval):
+		case <-time.After(w.pause()):
 		}
 	}
+}
+
+// pause is the time until the next poll: a tenth of what was waited already, so that an
+// engine that boots in no time isn't kept waiting, and Interval at most.
+func (w *wait) pause() time.Duration {
+	return min(w.probe.Interval, max(minPause, time.Since(w.start)/10))
 }
 
 // hopeless tells whether err is an answer that won't get better by waiting.
