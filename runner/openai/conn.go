@@ -114,11 +114,12 @@ func cause(err error) error {
 	return err
 }
 
-// send writes a whole request and returns when its first byte was handed to the kernel.
-// The request's deadline must be set.
+// send writes a whole request and returns when its first byte was handed to the kernel;
+// the zero time where none was. The request's deadline must be set.
 func (c *conn) send(request []byte) (time.Time, error) {
 	c.used++
 	c.armed = true
+	c.wrote = time.Time{} // TLS may fail before it writes a byte
 	var err error
 	if c.tls != nil {
 		_, err = c.tls.Write(request)

@@ -142,14 +142,16 @@ func (x *exchange) run(c *conn, wire []byte) {
 	stop := context.AfterFunc(x.ctx, c.interrupt)
 	sent, err := c.send(wire)
 	wire = nil // a prompt isn't kept over the answer
-	x.sent = sent.Sub(x.origin)
-	x.floor = x.sent + 1
-	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+	if !sent.IsZero() {
+		x.sent = sent.Sub(x.origin)
+		x.floor = x.sent + 1
+	}
+	if x.sent != 0 && !errors.Is(err, os.ErrDeadlineExceeded) {
 		// A server that refuses may answer, and close, before it has read all.
 		x.receive(c)
 	}
 	if err != nil && !x.answer.finished() {
-		x.err = err
+		x.err = fmt.Errorf("write request: %w", cause(err))
 	}
 	x.over = time.Since(x.origin)
 	x.giveBack(c, stop() && err == nil && x.err == nil)

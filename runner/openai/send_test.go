@@ -1,8 +1,15 @@
 package openai
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/servegate/servegate/gate"
 )
 
 // A kernel timestamp is believed as far as it can be true.
@@ -30,5 +37,38 @@ func TestArrival(t *testing.T) {
 				t.Errorf("got %v for a later read, want no less than %v", got, c.want)
 			}
 		})
+	}
+}
+
+// A request of which not a byte was written was never sent, whatever was over the same
+// connection before.
+func TestTLSRefusesToWrite(t *testing.T) {
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	client, err := New(Options{BaseURL: s.URL, RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	d := dialer{addr: s.Listener.Addr().String(), tls: &tls.Config{RootCAs: roots, ServerName: "example.com"}}
+	c, err := d.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.setDeadline(time.Now().Add(20 * time.Second))
+	if sent, err := c.send([]byte("GET / HTTP/1.1\r\n")); sent.IsZero() || err != nil {
+		t.Fatalf("got sent %v, %v, want it sent", sent, err)
+	}
+	if err := c.tls.CloseWrite(); err != nil { // from here on TLS refuses
+		t.Fatal(err)
+	}
+	call := Call{Params: Params{MaxTokens: 1}}
+	x := &exchange{ctx: context.Background(), client: client, origin: time.Now(), answer: newAnswer(&call.Params, 1<<20)}
+	x.run(c, []byte("GET / HTTP/1.1\r\n"))
+	r := x.record(&call)
+	if r.Sent != 0 || r.Outcome != gate.Connect || !strings.HasPrefix(r.Error, "write request: ") {
+		t.Errorf("got sent %v, %s (%s), want a request that was never sent", r.Sent, r.Outcome, r.Error)
 	}
 }
