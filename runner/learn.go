@@ -241,7 +241,8 @@ func (s *session) generator(c *cellState, t traits, repetition int) (*workload.G
 	}
 	o := workload.Options{
 		Spec: c.Workload, Seed: s.plan.Measure.Seed, Form: form,
-		Run: s.run.ID, Repetition: repetition,
+		// Cells may have the same prompts, and one must not warm the cache for another.
+		Run: s.run.ID + "/" + c.ID, Repetition: repetition,
 	}
 	if form == workload.IDs {
 		if o.Vocabulary, err = c.Workload.Vocabulary(t.tokenized); err != nil {

@@ -78,7 +78,7 @@ func (s *supervisor) start() error {
 	attr := &syscall.ProcAttr{
 		Dir: s.spec.Dir, Env: s.spec.Env,
 		Files: []uintptr{null.Fd(), w.Fd(), w.Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	}
 	signalledByParentsDeath(attr.Sys, syscall.SIGKILL)
 	// Not os/exec: all children are reaped in one place, see reap.

@@ -54,7 +54,7 @@ func startSupervisor(argv []string, logPath, mark string) (*supervisorLink, erro
 	theirs = append(theirs, log, words)
 	cmd.ExtraFiles = []*os.File{controlR, statusW, log}
 	cmd.Stderr = words
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		closeAll(ours)
 		return nil, fmt.Errorf("start supervisor %q: %w", cmd.Path, err)

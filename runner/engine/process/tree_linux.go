@@ -83,7 +83,7 @@ func killBelow(root int, limit time.Duration) {
 
 // killOrphans kills what a lost supervisor's engine has left behind, for as long as
 // limit, and describes what survived. Its processes are known by the mark in their
-// environment or by the engine's session or group, and theirs by being their children.
+// environment or by the engine's group, and theirs by being their children.
 //
 // A process that is being forked while the list is read may be missed: only a second
 // look that finds nobody counts.
@@ -117,10 +117,10 @@ func killOrphans(mark string, engine int, limit time.Duration) []string {
 
 // proc is one process, as /proc/PID/stat has it.
 type proc struct {
-	pid, parent, group, session int
-	name                        string
-	state                       byte
-	start                       string // since boot, in ticks: tells it from a later one
+	pid, parent, group int
+	name               string
+	state              byte
+	start              string // since boot, in ticks: tells it from a later one
 }
 
 // processes lists all processes that we can see.
@@ -162,7 +162,7 @@ func readProc(pid int) (proc, bool) {
 		return proc{}, false
 	}
 	p := proc{pid: pid, name: string(text[open+1 : end]), state: fields[0][0], start: fields[startField]}
-	for i, to := range []*int{&p.parent, &p.group, &p.session} {
+	for i, to := range []*int{&p.parent, &p.group} {
 		if *to, err = strconv.Atoi(fields[1+i]); err != nil {
 			return proc{}, false
 		}
@@ -179,8 +179,8 @@ func (p proc) alive() bool { return p.state != 'Z' && p.state != 'X' }
 
 // belongs tells whether p is of the boot with the mark, whose engine had the pid.
 func (p proc) belongs(mark string, engine int) bool {
-	// Session and group 0 are the kernel's: an engine that never started is nobody's.
-	if engine > 0 && (p.session == engine || p.group == engine) {
+	// Group 0 is the kernel's: an engine that never started is nobody's.
+	if engine > 0 && p.group == engine {
 		return true
 	}
 	env, err := os.ReadFile(procPath(p.pid, "environ"))
