@@ -61,15 +61,37 @@ func TestAnswersInPlaceOfADeadEngine(t *testing.T) {
 	}
 }
 
-// An engine is no less silent for our giving up on its requests one after the other.
-func TestTimeoutsAreNoSignOfLife(t *testing.T) {
-	front := inFrontOf(t, serve(t, nil), func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	run, _, _ := execute(t, t.Context(), plan(front, func(p *runner.Plan) {
-		p.Measure.RequestTimeout, p.Measure.HangTimeout = 400*time.Millisecond, 1200*time.Millisecond
-		p.Measure.Requests = 400
-	}), nil)
-	if got := run.Cells[0].Invalid; !strings.Contains(got, "hung") {
-		t.Errorf("got cell invalid %q, want an engine that hung", got)
+// An engine that gives no output is silent, however often we give up on its requests,
+// and whatever the server in front of it sends meanwhile.
+func TestSilentEngineHangs(t *testing.T) {
+	engine := serve(t, nil)
+	drip := func(head, drop string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, head)
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, drop)
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+	}
+	for name, answer := range map[string]http.HandlerFunc{
+		"no answer":             func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"pings":                 drip("", ": ping\n\n"),
+		"one byte at a time":    drip(`data: {"choices":[{"text":"`, "x"),
+		"frames without output": drip("", `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`+"\n\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run, _, _ := execute(t, t.Context(), plan(inFrontOf(t, engine, answer), func(p *runner.Plan) {
+				p.Measure.RequestTimeout, p.Measure.HangTimeout = 400*time.Millisecond, 1200*time.Millisecond
+				p.Measure.Requests = 400
+			}), nil)
+			if got := run.Cells[0].Invalid; !strings.Contains(got, "hung") {
+				t.Errorf("got cell invalid %q, want an engine that hung", got)
+			}
+		})
 	}
 }
 

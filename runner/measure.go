@@ -35,6 +35,7 @@ type measurement struct {
 	flying   atomic.Int64 // requests in flight
 	measured atomic.Int64 // measured requests that ended
 	finished atomic.Int64 // requests that ended with success, of any phase
+	answered atomic.Int64 // requests that ended with an answer, be it a refusal, of any phase
 	unsure   atomic.Int64 // requests that reached the engine and ended otherwise
 	phase    atomic.Pointer[gate.Phase]
 }
@@ -201,6 +202,9 @@ func (m *measurement) next(phase gate.Phase, index int) load.Send {
 // record keeps the record of a request that has ended.
 func (m *measurement) record(r *gate.Request) {
 	m.pulse.feel(r)
+	if answer(r.Outcome) {
+		m.answered.Add(1)
+	}
 	switch {
 	case r.Outcome == gate.OK:
 		m.finished.Add(1)
@@ -218,10 +222,9 @@ func (m *measurement) watch(ctx context.Context, cancel context.CancelCauseFunc)
 	watching, end := context.WithCancel(ctx)
 	w := watch{
 		life:     m.session.engine.handle.Life(),
-		patience: m.session.plan.Measure.HangTimeout,
-		// Not how many requests have ended: a silent engine's end too, by their timeout.
-		heard:  func() int64 { return m.client.Stats().Reads },
-		flying: func() int { return int(m.flying.Load()) },
+		patience: m.patience(),
+		heard:    m.heard,
+		flying:   func() int { return int(m.flying.Load()) },
 		tick: func() {
 			m.tell()
 			if err := m.out.Err(); err != nil {
@@ -241,6 +244,21 @@ func (m *measurement) watch(ctx context.Context, cancel context.CancelCauseFunc)
 		end()
 		running.Wait()
 	}
+}
+
+// heard counts what only an engine that is alive sends: frames with output and whole
+// answers. Heads and pings come from the server in front of it. Nor is it how many
+// requests have ended: a silent engine's end too, by their timeout.
+func (m *measurement) heard() int64 { return m.client.Stats().Frames + m.answered.Load() }
+
+// patience is how long nothing may be heard. Of an answer that isn't streamed nothing is
+// before its end, which may be as far away as the time limit of a request.
+func (m *measurement) patience() time.Duration {
+	most := m.session.plan.Measure
+	if most.HangTimeout > 0 && !m.cell.Workload.Stream {
+		return max(most.HangTimeout, most.RequestTimeout)
+	}
+	return most.HangTimeout
 }
 
 // tell says how far the repetition is.

@@ -73,7 +73,10 @@ type Measure struct {
 	Boot           Boot
 	RequestTimeout time.Duration // a request that takes longer is a timeout
 	DrainTimeout   time.Duration // requests that are still in flight after it are cancelled
-	HangTimeout    time.Duration // an engine that sends nothing for so long while requests are in flight hangs; 0: never
+	// HangTimeout is how long an engine may send no output while requests are in flight
+	// before it counts as hung; 0: for ever. Where a cell isn't streamed it is at least
+	// RequestTimeout.
+	HangTimeout time.Duration
 }
 
 // Boot says how often the engine is booted.

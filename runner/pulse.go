@@ -56,6 +56,16 @@ func (p *pulse) feel(r *gate.Request) {
 	p.refuse.Store(0)
 }
 
+// answer reports whether a request ended with o by what the engine made of it, and was
+// neither cut off nor given up.
+func answer(o gate.Outcome) bool {
+	switch o {
+	case gate.OK, gate.ShortOutput, gate.Empty, gate.HTTP4xx, gate.HTTP5xx, gate.Rejected, gate.InBandError:
+		return true
+	}
+	return false
+}
+
 // lackOf says what this host ran out of where a connection couldn't be opened for lack
 // of it: that is no failure of the engine's, and nothing else tells the two apart.
 func lackOf(text string) string {

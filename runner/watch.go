@@ -20,8 +20,8 @@ func (e *lostError) Error() string { return e.what }
 
 // watch looks after a repetition until ctx ends. It calls give with the reason when
 // the engine has ended, or has sent nothing for longer than patience while requests
-// were in flight. heard counts whatever has come from the engine so far, and flying
-// the requests in flight; tick is called each time round.
+// were in flight. heard counts what has come from the engine so far, flying the requests
+// in flight; tick is called each time round. No patience is never a hang.
 type watch struct {
 	life     *engine.Life
 	patience time.Duration
@@ -49,7 +49,7 @@ func (w watch) run(ctx context.Context) {
 			last, since = now, time.Now()
 		}
 		if silent := time.Since(since); w.patience > 0 && silent > w.patience {
-			w.give(&lostError{fmt.Sprintf("engine hung: nothing came for %.0f s with %d requests in flight", silent.Seconds(), w.flying())})
+			w.give(&lostError{fmt.Sprintf("engine hung: no output came for %.0f s with %d requests in flight", silent.Seconds(), w.flying())})
 			return
 		}
 	}

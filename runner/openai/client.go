@@ -71,7 +71,7 @@ type Client struct {
 	counters counters
 }
 
-// counters are summed over the requests that have ended.
+// counters are summed over the requests that have ended; frames as they come.
 type counters struct {
 	frames, coalesced, reads, unstamped atomic.Int64
 }
@@ -81,12 +81,14 @@ type Stats struct {
 	Dialled int64 // connections opened
 	Late    int64 // requests that found no open connection: they waited for one, and their send lag shows it
 	Stale   int64 // idle connections that the server had closed or that grew too old, replaced
-	Frames  int64 // frames that carried output
+	// Frames counts frames that carried output, as they come. What carries none (a head,
+	// a ping, the front of a frame) is no sign that the engine behind a server is alive.
+	Frames int64
 	// Coalesced counts frames with output that shared one read with an earlier one, so
 	// that there is no gap between them. The server packed them together, or the client
 	// was late by more than a gap.
 	Coalesced int64
-	Reads     int64 // reads that brought bytes of an answer, counted as they come
+	Reads     int64 // reads that brought bytes of an answer
 	Unstamped int64 // of them, those without a kernel timestamp
 }
 
@@ -187,7 +189,8 @@ func (c *Client) Stamps() gate.StampSource {
 	return gate.KernelStamps
 }
 
-// Stats returns the counts so far. A request counts once it has ended.
+// Stats returns the counts so far. Coalesced, Reads and Unstamped are those of the
+// requests that have ended.
 func (c *Client) Stats() Stats {
 	return Stats{
 		Dialled:   c.pool.dialled.Load(),
@@ -210,7 +213,7 @@ func (c *Client) redact(s string) string {
 
 // add adds what an exchange that has ended counted.
 func (n *counters) add(x *exchange) {
+	n.reads.Add(x.reads)
 	n.unstamped.Add(x.unstamped)
-	n.frames.Add(int64(len(x.answer.tally.Arrivals)))
 	n.coalesced.Add(int64(x.answer.tally.Coalesced))
 }

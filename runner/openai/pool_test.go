@@ -330,6 +330,28 @@ func TestCoalescedFramesAreCounted(t *testing.T) {
 	}
 }
 
+// Frames count while their request goes on; a ping, a role and half a frame are none.
+func TestFramesCountAsTheyCome(t *testing.T) {
+	next := make(chan struct{})
+	s := serve(t, func(c *rawConn) bool {
+		c.write(streamHead, chunk(": ping\n\n"), frame(`{"choices":[{"delta":{"role":"assistant","content":""}}]}`), chunk(`data: {"choices":[{"te`))
+		<-next
+		c.write(chunk("xt\":\"a\"}]}\n\n"), text("b"))
+		<-next
+		c.write(done + lastChunk)
+		return true
+	})
+	c := connect(t, openai.Options{BaseURL: s.URL}, 1)
+	ended := make(chan gate.Request)
+	go func() { ended <- send(t, c, streaming()) }()
+	next <- struct{}{}
+	eventually(t, "two frames", func() bool { return c.Stats().Frames == 2 })
+	next <- struct{}{}
+	if r := <-ended; r.Outcome != gate.OK || c.Stats().Frames != 2 {
+		t.Errorf("got %s (%s) and %d frames, want ok with 2", r.Outcome, r.Error, c.Stats().Frames)
+	}
+}
+
 func TestOriginMayMove(t *testing.T) {
 	s := serve(t, answerText)
 	c := connect(t, openai.Options{BaseURL: s.URL, Origin: time.Now().Add(-time.Hour)}, 1)

@@ -164,11 +164,14 @@ func (x *exchange) receive(c *conn) {
 		piece, err := c.receive()
 		if len(piece) > 0 {
 			x.reads++
-			x.client.counters.reads.Add(1) // at once: a watcher tells by it that the server is alive
 			if !c.stamp.kernel {
 				x.unstamped++
 			}
+			before := len(x.answer.tally.Arrivals)
 			x.answer.take(piece, frame.Arrival{At: x.arrival(c.stamp), Read: int(x.reads)})
+			if n := len(x.answer.tally.Arrivals) - before; n > 0 {
+				x.client.counters.frames.Add(int64(n)) // at once: a watcher tells by it that the server is alive
+			}
 		}
 		c.release()
 		if err == nil {
