@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 )
 
 const (
-	// maxErrorBody is how much of the body of a refusal is read.
-	maxErrorBody = 64 << 10
+	// maxErrorBody is how much of the body of a refusal, or of what stands for one, is read.
+	maxErrorBody = 8 << 10
 	// sampleSize is how much of an answer that isn't the protocol is read, to tell what
 	// it is.
 	sampleSize = 2 << 10
@@ -23,7 +24,7 @@ const (
 // answer takes what a server answers to one request, piece by piece as it arrives.
 type answer struct {
 	stream bool // what was asked for
-	limit  int  // bytes of a frame, or of an answer that isn't streamed
+	limits limits
 
 	parser http1.HeadParser
 	head   *http1.Head // nil: hasn't come
@@ -38,6 +39,7 @@ type answer struct {
 	surplus bool          // what came behind the answer isn't the end of its body
 	tally   frame.Tally
 	frames  int
+	bytes   int // of a stream
 	finish  string
 
 	terminated bool          // [DONE] came
@@ -57,9 +59,9 @@ const (
 	kindForeign                 // neither: a sample is kept
 )
 
-func newAnswer(p *Params, limit int) *answer {
-	a := &answer{stream: p.Stream, limit: limit, tally: frame.NewTally(0)}
-	a.events.Limit = limit
+func newAnswer(p *Params, l limits) *answer {
+	a := &answer{stream: p.Stream, limits: l, tally: frame.NewTally(0)}
+	a.events.Limit = l.piece
 	a.emit = a.takeEvent
 	if p.Stream {
 		a.tally = frame.NewTally(min(p.MaxTokens, presized))
@@ -129,14 +131,9 @@ func (a *answer) begin(h *http1.Head) {
 func (a *answer) takePart(part []byte) {
 	switch a.kind {
 	case kindEvents:
-		if err := a.events.Feed(part, a.emit); err != nil {
-			a.fail(err)
-		}
+		a.takeStream(part)
 	case kindWhole:
-		a.kept = append(a.kept, part...)
-		if len(a.kept) > a.limit {
-			a.fail(fmt.Errorf("read answer: over %d bytes", a.limit))
-		}
+		a.takeWhole(part)
 	case kindRefusal, kindForeign:
 		limit := sampleSize
 		if a.kind == kindRefusal {
@@ -146,6 +143,29 @@ func (a *answer) takePart(part []byte) {
 		if len(a.kept) == limit {
 			a.close()
 		}
+	}
+}
+
+// takeStream takes a part of a stream.
+func (a *answer) takeStream(part []byte) {
+	a.bytes += len(part)
+	err := a.events.Feed(part, a.emit)
+	if err == nil && a.bytes > a.limits.stream {
+		err = fmt.Errorf("read stream: over %d bytes, more than what was asked for can have", a.limits.stream)
+	}
+	if err != nil {
+		a.fail(err)
+	}
+}
+
+// takeWhole takes a part of JSON. Where a stream was asked for it can only be an error.
+func (a *answer) takeWhole(part []byte) {
+	a.kept = append(a.kept, part...)
+	switch {
+	case a.stream && len(a.kept) > maxErrorBody:
+		a.fail(errors.New("a stream was asked for, and whole JSON came (does the server stream?)"))
+	case len(a.kept) > a.limits.piece:
+		a.fail(fmt.Errorf("read answer: over %d bytes, more than what was asked for can have", a.limits.piece))
 	}
 }
 
@@ -175,6 +195,9 @@ func (a *answer) takeFrame(data []byte) {
 	a.frames++
 	a.tally.Add(&f, a.now)
 	a.conclude(&f)
+	if len(a.tally.Arrivals) > a.limits.frames {
+		a.fail(fmt.Errorf("read stream: over %d frames with output, more than what was asked for can have", a.limits.frames))
+	}
 }
 
 // conclude takes what a frame or a whole answer tells of its end.

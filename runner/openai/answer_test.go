@@ -41,7 +41,7 @@ var playClient = sync.OnceValue(func() *Client {
 func play(t testing.TB, call Call, pieces ...[]byte) gate.Request {
 	t.Helper()
 	c := playClient()
-	x := &exchange{ctx: context.Background(), client: c, answer: newAnswer(&call.Params, c.maxFrame), sent: sent}
+	x := &exchange{ctx: context.Background(), client: c, answer: newAnswer(&call.Params, limitsOf(call.MaxTokens, 0, c.maxFrame)), sent: sent}
 	now := sent
 	for i, piece := range pieces {
 		now++

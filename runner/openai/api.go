@@ -137,7 +137,11 @@ func (c *Client) call(req *http.Request, into any) error {
 		return c.unreachable(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPlainBody))
+	limit := int64(maxPlainBody)
+	if resp.StatusCode != http.StatusOK {
+		limit = maxErrorBody
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit))
 	if err != nil {
 		return fmt.Errorf("read answer: %w", cause(err))
 	}

@@ -53,11 +53,12 @@ type Options struct {
 	// against; nil: those of the host.
 	RootCAs *x509.CertPool
 	// MaxFrame is the most bytes that a frame, or an answer that isn't streamed, may
-	// have; 0: 16 MiB. A larger one is malformed.
+	// have; 0: 64 KiB and 1 KiB for each output token asked for, from 1 to 16 MiB, and
+	// twice the size of the request, which a server may repeat. A larger one is malformed.
+	// So is a stream of over 16 MiB and 16 KiB for each token, or with more frames with
+	// output than 1024 and 4 for each token.
 	MaxFrame int
 }
-
-const defaultMaxFrame = 16 << 20
 
 // Client talks to one server. Its methods may be called from any number of goroutines.
 type Client struct {
@@ -102,9 +103,6 @@ func New(o Options) (*Client, error) {
 		return nil, hinted(errors.New("check API key: it has a character that no HTTP header may hold"), "does it end with a line break?")
 	}
 	c := &Client{base: base, key: o.APIKey, timeout: o.RequestTimeout, maxFrame: o.MaxFrame}
-	if c.maxFrame <= 0 {
-		c.maxFrame = defaultMaxFrame
-	}
 	if o.Origin.IsZero() {
 		o.Origin = time.Now()
 	}

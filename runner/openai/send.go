@@ -93,7 +93,7 @@ func (p *Prepared) Send(ctx context.Context) gate.Request {
 func (p *Prepared) send(ctx context.Context) (gate.Request, *answer) {
 	x := &exchange{
 		ctx: ctx, client: p.client, origin: *p.client.origin.Load(),
-		answer: newAnswer(&p.call.Params, p.client.maxFrame),
+		answer: newAnswer(&p.call.Params, limitsOf(p.call.MaxTokens, len(p.wire), p.client.maxFrame)),
 	}
 	wire := p.wire
 	p.wire = nil

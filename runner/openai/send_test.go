@@ -65,7 +65,7 @@ func TestTLSRefusesToWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := Call{Params: Params{MaxTokens: 1}}
-	x := &exchange{ctx: context.Background(), client: client, origin: time.Now(), answer: newAnswer(&call.Params, 1<<20)}
+	x := &exchange{ctx: context.Background(), client: client, origin: time.Now(), answer: newAnswer(&call.Params, limitsOf(1, 0, 0))}
 	x.run(c, []byte("GET / HTTP/1.1\r\n"))
 	r := x.record(&call)
 	if r.Sent != 0 || r.Outcome != gate.Connect || !strings.HasPrefix(r.Error, "write request: ") {
