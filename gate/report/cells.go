@@ -45,7 +45,7 @@ func (c *composer) trouble(cell *gate.CellComparison) document {
 		}
 		d = append(d, paragraph{word("If the change is meant, name its path in "), literal("gate.expect_changed"), word(" to compare across it; or record a baseline under the new conditions.")})
 	case gate.NoBaseline:
-		d = append(d, paragraph{word("To record one, run this on the branch that changes are held against: "), literal("servegate baseline add -c servegate.yaml")})
+		d = append(d, paragraph{word("To record one, run this on the branch that changes are held against: "), literal("servegate baseline add -c servegate.yaml --out DIR")})
 	case gate.Invalid:
 		d = append(d, paragraph(words("The numbers of the cell, if any, are kept with the raw artifacts, and are not averaged.")))
 	}

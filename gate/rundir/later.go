@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +17,29 @@ import (
 const (
 	VerdictFile = "verdict.json"
 	ReportFile  = "report.md"
-	// RecordsDir holds copies of the baseline records that the run was held against.
-	RecordsDir = "base/records"
 )
+
+// KeepBase writes what the run in dir was held against, below base, in place of what
+// was there: copies of baseline records by the names of their files, and a manifest.
+func KeepBase(dir string, records map[string][]byte) error {
+	base := filepath.Join(dir, "base")
+	if err := os.RemoveAll(base); err != nil {
+		return fmt.Errorf("keep base: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(records)) {
+		if err := checkName("record", strings.TrimSuffix(name, ".json")); err != nil {
+			return fmt.Errorf("keep base: %w", err)
+		}
+		if err := Keep(dir, "base/records/"+name, records[name]); err != nil {
+			return err
+		}
+	}
+	manifest, err := makeManifest(base)
+	if err != nil {
+		return fmt.Errorf("keep base: %w", err)
+	}
+	return Keep(dir, "base/"+manifestFile, manifest)
+}
 
 // Keep writes a file of the run directory dir that came after the run: a verdict, a
 // report, or one below base. It replaces one that is there, as a whole.

@@ -66,7 +66,7 @@ func TestGateAgainstAStore(t *testing.T) {
 	expect(t, ExitPassed, "passed", "gate", "-c", config, "--run", same)
 	expect(t, ExitRegressed, "regressed in decode", "gate", "-c", config, "--run", slow)
 	expect(t, ExitIncomparable, "workload.input", "gate", "-c", config, "--run", other)
-	for _, name := range []string{"verdict.json", "report.md", "base/records"} {
+	for _, name := range []string{"verdict.json", "report.md", "base/records", "base/manifest.json"} {
 		if _, err := os.Stat(filepath.Join(slow, name)); err != nil {
 			t.Errorf("the gate left no %s: %v", name, err)
 		}

@@ -207,16 +207,20 @@ func keepVerdict(v *gate.Verdict, used []baselines.Entry) error {
 	}
 	errs := []error{
 		rundir.Keep(directory, rundir.VerdictFile, data),
-		rundir.Keep(directory, rundir.ReportFile, report.Markdown(v, report.Options{})),
+		rundir.Keep(directory, rundir.ReportFile, report.Markdown(v, report.Options{Size: -1})),
 	}
+	if len(used) == 0 {
+		return errors.Join(errs...)
+	}
+	records := map[string][]byte{}
 	for _, e := range used {
 		record, err := baselines.Encode(e)
-		if err == nil {
-			err = rundir.Keep(directory, rundir.RecordsDir+"/"+filepath.Base(e.Name()), record)
+		if err != nil {
+			return fmt.Errorf("copy baseline: %w", err)
 		}
-		errs = append(errs, err)
+		records[filepath.Base(e.Name())] = record
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, rundir.KeepBase(directory, records))...)
 }
 
 // readStore reads the baselines in a directory, and tells of the files that are none. A
