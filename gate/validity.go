@@ -11,8 +11,12 @@ import (
 // Tolerances says how far what happened may be from what was meant to happen before a
 // repetition is no valid measurement. Shares are of 1.
 type Tolerances struct {
-	Input       float64 // mean prompt tokens, as a share of those asked for
-	Output      float64 // mean output tokens, likewise; only where the engine honours ignore_eos
+	Input  float64 // mean prompt tokens, as a share of those asked for
+	Output float64 // mean output tokens, likewise; only where the engine honours ignore_eos
+	// Untold is the share of the ok requests that may go without a count of output tokens
+	// where the engine honours ignore_eos, which only such counts have shown: lengths that
+	// nobody tells can't be checked.
+	Untold      float64
 	ArrivalRate float64 // open loop: achieved rate, as a share of the drawn schedule's
 	HitRatio    float64 // cache-hit ratio, in absolute terms
 	// Concurrency is the least share of a closed loop's streams that must have had a
@@ -26,11 +30,12 @@ type Tolerances struct {
 }
 
 // DefaultTolerances are the tolerances that [Derive] applies: 2 % of the prompt tokens,
-// 1 % of the output tokens, 2 % of the arrival rate, 5 points of the cache-hit ratio, 95 %
-// of the concurrency; a p99 of send lag of 1 ms or 2 % of the median TTFT, at most 5 ms.
+// 1 % of the output tokens, which a tenth of the requests may leave untold, 2 % of the
+// arrival rate, 5 points of the cache-hit ratio, 95 % of the concurrency; a p99 of send lag of 1 ms or 2 % of the median TTFT, at most 5 ms.
 var DefaultTolerances = Tolerances{
 	Input:        .02,
 	Output:       .01,
+	Untold:       .1,
 	ArrivalRate:  .02,
 	HitRatio:     .05,
 	Concurrency:  .95,
@@ -69,6 +74,10 @@ func (tol Tolerances) astray(c Cell, n Counts, o Observed) []string {
 	off("input tokens a request", o.InputTokens, o.WantInput, tol.Input)
 	if c.FixedOutput {
 		off("output tokens a request", o.OutputTokens, o.WantOutput, tol.Output)
+		if ok := n.By[OK]; float64(o.UnknownUsage) > tol.Untold*float64(ok) {
+			lines = append(lines, fmt.Sprintf("output tokens a request: %d of %d ok requests tell none that can be (at most %.3g %%), though the engine has told them: their length can't be checked",
+				o.UnknownUsage, ok, tol.Untold*100))
+		}
 	}
 	if o.ScheduleRate != nil {
 		off("requests sent a second", o.ArrivalRate, *o.ScheduleRate, tol.ArrivalRate)

@@ -73,6 +73,16 @@ func TestValidity(t *testing.T) {
 			name: "output, too short", cell: open, reqs: each(steady(100), func(_ int, r *Request) { r.Output = 98 }),
 			want: []string{"output tokens a request: 98 instead of 100, -2.0 % (tolerance 1 %)"},
 		},
+		{name: "output, a tenth unknown", cell: open, reqs: untoldOf(10)},
+		{
+			name: "output, mostly unknown", cell: open, reqs: untoldOf(11),
+			want: []string{"output tokens a request: 11 of 100 ok requests tell none that can be (at most 10 %), though the engine has told them: their length can't be checked"},
+		},
+		{
+			name: "output, unknown", cell: open, reqs: untoldOf(100),
+			want: []string{"output tokens a request: 100 of 100 ok requests tell none that can be (at most 10 %), though the engine has told them: their length can't be checked"},
+		},
+		{name: "output, unknown of an engine that never told", cell: Cell{Streaming: true}, reqs: untoldOf(100)},
 		{name: "output, too short, where EOS isn't ignored", cell: Cell{Streaming: true}, reqs: each(steady(100), func(_ int, r *Request) { r.Output = 50 })},
 
 		{
@@ -164,6 +174,15 @@ func TestValidity(t *testing.T) {
 			t.Errorf("%s: valid: got %v, want %v", tt.name, got, want)
 		}
 	}
+}
+
+// untoldOf makes 100 requests, n of which have no count of output tokens.
+func untoldOf(n int) []Request {
+	return each(steady(100), func(i int, r *Request) {
+		if i < n {
+			r.Output = Unknown
+		}
+	})
 }
 
 // slower delays the answer to r.
