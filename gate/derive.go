@@ -46,7 +46,11 @@ func Derive(c Cell, f Facts, reqs []Request) Repetition {
 	if noWindow == nil {
 		reasons = append(reasons, tol.astray(c, rep.Requests, rep.Observed)...)
 	}
-	rep.InvalidReasons = append(reasons, implausible(rep.Metrics)...)
+	reasons = append(reasons, implausible(rep.Metrics)...)
+	if len(reasons) == 0 { // or the window may be short for what is told already
+		reasons = tol.curtailed(c, f, rep.Requests, rep.WindowS)
+	}
+	rep.InvalidReasons = reasons
 	rep.Valid = len(rep.InvalidReasons) == 0
 	return rep
 }

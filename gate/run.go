@@ -84,6 +84,10 @@ type Facts struct {
 	Fresh   bool   `json:"fresh"`             // the engine was booted for it
 	Boot    int    `json:"boot"`              // which boot of the run served it, from 1
 	Repeats int    `json:"repeats,omitempty"` // index of the invalid repetition that it repeats
+	// What was to be measured: requests in the window, or seconds. 0: it was the other
+	// one, or nobody tells.
+	PlannedRequests int     `json:"planned_requests,omitempty"`
+	PlannedS        float64 `json:"planned_s,omitempty"`
 	// Start is when the repetition began, by the wall clock.
 	Start time.Time `json:"start"`
 	// Stamps says where arrival times come from.

@@ -22,6 +22,10 @@ type Tolerances struct {
 	// Concurrency is the least share of a closed loop's streams that must have had a
 	// request in flight, on average over the window.
 	Concurrency float64
+	// Window is the least share of the planned requests, or of the planned duration, that
+	// the window of a closed loop must hold. It is the longest stretch at full concurrency,
+	// and so ends where the client stood still: what would show that lies outside of it.
+	Window float64
 	// The p99 of send lag may be SendLag, or SendLagShare of the median TTFT where that
 	// is longer, but never over SendLagMost.
 	SendLag      time.Duration
@@ -31,7 +35,8 @@ type Tolerances struct {
 
 // DefaultTolerances are the tolerances that [Derive] applies: 2 % of the prompt tokens,
 // 1 % of the output tokens, which a tenth of the requests may leave untold, 2 % of the
-// arrival rate, 5 points of the cache-hit ratio, 95 % of the concurrency; a p99 of send lag of 1 ms or 2 % of the median TTFT, at most 5 ms.
+// arrival rate, 5 points of the cache-hit ratio, 95 % of the concurrency, 90 % of what
+// was to be measured; a p99 of send lag of 1 ms or 2 % of the median TTFT, at most 5 ms.
 var DefaultTolerances = Tolerances{
 	Input:        .02,
 	Output:       .01,
@@ -39,6 +44,7 @@ var DefaultTolerances = Tolerances{
 	ArrivalRate:  .02,
 	HitRatio:     .05,
 	Concurrency:  .95,
+	Window:       .9,
 	SendLag:      time.Millisecond,
 	SendLagShare: .02,
 	SendLagMost:  5 * time.Millisecond,
@@ -56,6 +62,22 @@ func (tol Tolerances) late(c Client, medianTTFT float64) []string {
 	}
 	return []string{fmt.Sprintf("the client was late: p99 of send lag is %.3f ms, the limit %.3f ms (sends over 1 ms late: %d)",
 		c.SendLag.P99*1e3, limit/1e6, c.LateSends)}
+}
+
+// curtailed says that the window of a closed loop holds too little of what was planned.
+func (tol Tolerances) curtailed(c Cell, f Facts, n Counts, windowS float64) []string {
+	var share string
+	switch {
+	case c.open():
+		return nil
+	case float64(n.Issued) < tol.Window*float64(f.PlannedRequests):
+		share = fmt.Sprintf("%d of %d requests", n.Issued, f.PlannedRequests)
+	case windowS < tol.Window*f.PlannedS:
+		share = fmt.Sprintf("%.3g of %.3g s", windowS, f.PlannedS)
+	default:
+		return nil
+	}
+	return []string{"the client was late: it left streams idle, and only " + share + " lie in a stretch at full concurrency"}
 }
 
 // astray says where the load that was applied is not the one that was asked for.

@@ -185,6 +185,34 @@ func untoldOf(n int) []Request {
 	})
 }
 
+// A client that stood still ends the window early, and would so hide that it did.
+func TestCurtailedWindow(t *testing.T) {
+	closed, pair := Cell{Streaming: true, Concurrency: 2}, streams(2, 10, 500, 1000, 1500, 2000)
+	late := func(got, want string) []string {
+		return []string{"the client was late: it left streams idle, and only " + got + " of " + want + " lie in a stretch at full concurrency"}
+	}
+	tests := []struct {
+		name string
+		cell Cell
+		f    Facts
+		reqs []Request
+		want []string
+	}{
+		{"nothing planned", closed, Facts{}, pair, nil},
+		{"all requests", closed, Facts{PlannedRequests: 8}, pair, nil},
+		{"two thirds of the requests", closed, Facts{PlannedRequests: 12}, pair, late("8", "12 requests")},
+		{"all of the time", closed, Facts{PlannedS: 1.5}, pair, nil},
+		{"two thirds of the time", closed, Facts{PlannedS: 2.25}, pair, late("1.49", "2.25 s")},
+		{"short for another reason", closed, Facts{PlannedRequests: 12, Faults: []string{"interrupted"}}, pair, []string{"interrupted"}},
+		{"an open loop", Cell{Streaming: true}, Facts{PlannedRequests: 200}, steady(100), nil},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, Derive(tt.cell, tt.f, tt.reqs).InvalidReasons); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
 // slower delays the answer to r.
 func slower(r *Request, by float64) {
 	for i := range r.Arrivals {

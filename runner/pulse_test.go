@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/servegate/servegate/gate"
-	"github.com/servegate/servegate/runner/load"
 )
 
 func TestPulseSuspectsAnEngineThatNoLongerServes(t *testing.T) {
@@ -60,37 +59,5 @@ func TestPulseTellsOurLackFromTheEngines(t *testing.T) {
 		if got := p.gone(); got != (want == "") {
 			t.Errorf("%s: got gone %v, want %v", text, got, want == "")
 		}
-	}
-}
-
-// A client that stood still ends the window early, and would so hide that it did.
-func TestCurtailedWindow(t *testing.T) {
-	tests := []struct {
-		name    string
-		measure Measure
-		issued  int
-		window  float64
-		open    bool
-		want    bool
-	}{
-		{"all of it", Measure{Requests: 300}, 300, 3, false, false},
-		{"nearly all of it", Measure{Requests: 300}, 280, 3, false, false},
-		{"two thirds of the requests", Measure{Requests: 300}, 204, 2.3, false, true},
-		{"two thirds of the time", Measure{Duration: 3 * time.Second}, 204, 2, false, true},
-		{"all of the time", Measure{Duration: 3 * time.Second}, 204, 2.99, false, false},
-		{"an open loop", Measure{Requests: 300}, 204, 2.3, true, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			cell := &cellState{}
-			if !tt.open {
-				cell.Load = load.Spec{Concurrency: 4}
-			}
-			m := &measurement{session: &session{plan: Plan{Measure: tt.measure}}, cell: cell}
-			rep := &gate.Repetition{Valid: true, WindowS: tt.window, Requests: gate.Counts{Issued: tt.issued}}
-			if got := m.curtailed(rep); (got != "") != tt.want {
-				t.Errorf("got %q, want a fault: %v", got, tt.want)
-			}
-		})
 	}
 }

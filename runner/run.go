@@ -172,6 +172,9 @@ func (s *session) attempt(ctx context.Context, c *cellState, repeats int) (*gate
 		Fresh:   s.plan.Engine.Attach == nil && c.measured != s.engine.boot,
 		Boot:    s.engine.boot,
 		Repeats: repeats,
+
+		PlannedRequests: s.plan.Measure.Requests,
+		PlannedS:        s.plan.Measure.Duration.Seconds(),
 	}
 	c.measured = s.engine.boot
 	s.options.Notify(Event{Kind: Measuring, Cell: c.ID, Index: facts.Index, Boot: facts.Boot})
