@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -52,7 +53,7 @@ func TestAnswersInPlaceOfADeadEngine(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run, _, err := execute(t, t.Context(), plan(inFrontOf(t, engine, answer), nil), nil)
+			run, _, err := execute(t, t.Context(), plan(inFrontOf(t, engine, after40(answer)), nil), nil)
 			var failed *runner.MeasureError
 			if !errors.As(err, &failed) || !strings.Contains(run.Cells[0].Invalid, "gives no token") {
 				t.Errorf("got %v, cell invalid %q, want a lost engine", err, run.Cells[0].Invalid)
@@ -84,7 +85,7 @@ func TestSilentEngineHangs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run, _, _ := execute(t, t.Context(), plan(inFrontOf(t, engine, answer), func(p *runner.Plan) {
+			run, _, _ := execute(t, t.Context(), plan(inFrontOf(t, engine, after40(answer)), func(p *runner.Plan) {
 				p.Measure.RequestTimeout, p.Measure.HangTimeout = 400*time.Millisecond, 1200*time.Millisecond
 				p.Measure.Requests = 400
 			}), nil)
@@ -95,25 +96,59 @@ func TestSilentEngineHangs(t *testing.T) {
 	}
 }
 
-// inFrontOf serves what the engine at url serves, and after 40 requests for tokens
-// answers them itself. It returns its own URL.
-func inFrontOf(t *testing.T, engine string, answer http.HandlerFunc) string {
-	t.Helper()
-	to, err := url.Parse(engine)
-	if err != nil {
-		t.Fatal(err)
+// An engine may go on with whole answers when its streaming has died.
+func TestDeadStreaming(t *testing.T) {
+	var asked atomic.Int64
+	front := inFrontOf(t, serve(t, nil), func(_ *http.Request, body []byte) http.Handler {
+		if !bytes.Contains(body, []byte(`"stream":true`)) || asked.Add(1) <= 40 {
+			return nil
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: {\"choices\":[{\"text\":\"\"}]}\n\n")
+		})
+	})
+	run, _, _ := execute(t, t.Context(), plan(front, nil), nil)
+	if got := run.Cells[0].Invalid; !strings.Contains(got, "gives no token") {
+		t.Errorf("got cell invalid %q, want a lost engine", got)
 	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.FlushInterval = -1
-	var served atomic.Int64
+}
+
+// after40 answers all requests for tokens but the first 40.
+func after40(answer http.HandlerFunc) func(*http.Request, []byte) http.Handler {
+	var asked atomic.Int64
+	return func(r *http.Request, _ []byte) http.Handler {
+		if strings.HasSuffix(r.URL.Path, "/completions") && asked.Add(1) > 40 {
+			return answer
+		}
+		return nil
+	}
+}
+
+// inFrontOf serves what the engine at url serves, but for the requests that instead has a
+// handler for; it gets their bodies too. It returns its own URL.
+func inFrontOf(t *testing.T, engine string, instead func(r *http.Request, body []byte) http.Handler) string {
+	t.Helper()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/completions") && served.Add(1) > 40 {
-			_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection goes unseen
-			answer(w, r)
+		body, _ := io.ReadAll(r.Body) // or the end of the connection goes unseen
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if h := instead(r, body); h != nil {
+			h.ServeHTTP(w, r)
 			return
 		}
-		proxy.ServeHTTP(w, r)
+		proxyTo(t, engine).ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
 	return front.URL
+}
+
+// proxyTo hands requests on to the engine.
+func proxyTo(t *testing.T, engine string) http.Handler {
+	to, err := url.Parse(engine)
+	if err != nil {
+		t.Error(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.FlushInterval = -1
+	return proxy
 }

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/servegate/servegate/gate"
@@ -11,16 +10,9 @@ import (
 	"github.com/servegate/servegate/runner/workload"
 )
 
-const (
-	// probeTokens is the length of a probe's prompt and of its output. A prompt of only
-	// a few tokens was seen to kill an engine; outputs of some dozens show whether
-	// ignore_eos holds.
-	probeTokens = 32
-	// firstTokenWords is the length of the prompt that the first real token is asked for.
-	firstTokenWords = 16
-	// firstTokenTries is how often it is asked for where an answer brings an error.
-	firstTokenTries = 5
-)
+// probeTokens is the length of a probe's prompt and of its output. A prompt of only a few
+// tokens was seen to kill an engine; outputs of some dozens show whether ignore_eos holds.
+const probeTokens = 32
 
 // traits is what an engine was seen to be and to do.
 type traits struct {
@@ -35,40 +27,6 @@ type traits struct {
 // client is one for calls that aren't measured.
 func (s *session) client(url string) (*openai.Client, error) {
 	return openai.New(openai.Options{BaseURL: url, APIKey: s.apiKey(), RequestTimeout: s.plan.Measure.RequestTimeout})
-}
-
-// firstToken asks for one real token. A server without a completions route is asked as
-// a chat.
-func (s *session) firstToken(ctx context.Context, url string) error {
-	c, err := s.client(url)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	var t traits
-	s.identify(ctx, c, &t)
-	p := openai.Params{Model: t.model, Text: words(firstTokenWords), MaxTokens: 1}
-	for range firstTokenTries {
-		var r gate.Request
-		if r, err = c.Complete(ctx, p); err != nil && r.Status == http.StatusNotFound && !p.Chat {
-			p.Chat = true
-			r, err = c.Complete(ctx, p)
-		}
-		if err == nil || ctx.Err() != nil || !passing(r.Outcome) {
-			return err
-		}
-	}
-	return err
-}
-
-// passing reports whether an outcome may be one request's bad luck. An engine with a
-// share of errors is measured: they are what the gate is there to see.
-func passing(o gate.Outcome) bool {
-	switch o {
-	case gate.HTTP5xx, gate.Rejected, gate.InBandError, gate.Truncated, gate.Malformed:
-		return true
-	}
-	return false
 }
 
 // words is the beginning of the probing text.

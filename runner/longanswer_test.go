@@ -2,11 +2,7 @@ package runner_test
 
 import (
 	"bytes"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,27 +30,19 @@ func (w slowWriter) Write(p []byte) (int, error) {
 
 func (w slowWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// slowOnce serves what the engine at engine serves, and waits pause before each frame of
-// the second answer to a request whose body holds mark. It returns its own URL.
+// slowOnce waits pause before each frame of the second answer to a request whose body
+// holds mark.
 func slowOnce(t *testing.T, engine, mark string, pause time.Duration) string {
 	t.Helper()
-	to, err := url.Parse(engine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.FlushInterval = -1
 	var seen atomic.Int64
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if bytes.Contains(body, []byte(mark)) && seen.Add(1) == 2 {
-			w = slowWriter{w, pause}
+	return inFrontOf(t, engine, func(_ *http.Request, body []byte) http.Handler {
+		if !bytes.Contains(body, []byte(mark)) || seen.Add(1) != 2 {
+			return nil
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	return front.URL
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			proxyTo(t, engine).ServeHTTP(slowWriter{w, pause}, r)
+		})
+	})
 }
 
 // An answer that takes longer than the hang timeout is no hang: while its tokens come, or

@@ -100,7 +100,7 @@ func (m *measurement) connect(ctx context.Context) (*lostError, error) {
 		return nil, ctx.Err()
 	}
 	if lackOf(err.Error()) == "" {
-		if lost := m.session.autopsy(ctx); lost != nil {
+		if lost := m.session.autopsy(ctx, m.cell); lost != nil {
 			return lost, nil
 		}
 	}
@@ -157,7 +157,7 @@ func (m *measurement) conclude(ctx, loadCtx context.Context, r load.Result, err 
 		m.facts.Faults = append(m.facts.Faults, "the client ran out of "+*lack)
 	}
 	if lost == nil && lack == nil && ctx.Err() == nil && m.pulse.suspect() {
-		lost = m.session.autopsy(ctx)
+		lost = m.session.autopsy(ctx, m.cell)
 		seen.unsure += firstTokenTries
 	}
 	found := m.metrics.finish(ctx, seen, lost == nil)
@@ -231,7 +231,7 @@ func (m *measurement) watch(ctx context.Context, cancel context.CancelCauseFunc)
 				cancel(err)
 			}
 			if m.pulse.gone() {
-				if lost := m.session.autopsy(watching); lost != nil {
+				if lost := m.session.autopsy(watching, m.cell); lost != nil {
 					cancel(lost)
 				}
 			}

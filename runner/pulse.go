@@ -3,12 +3,15 @@ package runner
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/servegate/servegate/gate"
+	"github.com/servegate/servegate/runner/openai"
+	"github.com/servegate/servegate/runner/workload"
 )
 
 const (
@@ -23,6 +26,13 @@ const (
 	deathNotice = 2 * time.Second
 	// autopsyTimeout bounds the question whether an engine still answers.
 	autopsyTimeout = 30 * time.Second
+	// firstTokenWords is the length of the prompt that the first real token is asked for.
+	firstTokenWords = 16
+	// firstTokenTries is how often it is asked for where an answer brings an error.
+	firstTokenTries = 5
+	// shownTokens is how many a stream is asked for instead: not every token is shown by a
+	// frame of its own, and one may be the half of a character.
+	shownTokens = 8
 )
 
 // pulse tells from the outcomes of requests whether the engine may be gone.
@@ -102,10 +112,10 @@ func (p *pulse) gone() bool {
 	return p.refuse.Load() >= goneAfter && p.refuse.Swap(0) >= goneAfter
 }
 
-// autopsy finds out whether the engine is gone, and nil if it still answers: its
-// process has ended, or it gives no token any more. A process may be alive, and even
-// healthy over HTTP, with the engine in it dead.
-func (s *session) autopsy(ctx context.Context) *lostError {
+// autopsy finds out whether the engine is gone, and nil if it still answers as cell c
+// asks it to: its process has ended, or it gives no token any more. A process may be
+// alive, and even healthy over HTTP, with the engine in it dead.
+func (s *session) autopsy(ctx context.Context, c *cellState) *lostError {
 	life := s.engine.handle.Life()
 	if life != nil {
 		timer := time.NewTimer(deathNotice)
@@ -120,7 +130,7 @@ func (s *session) autopsy(ctx context.Context) *lostError {
 	}
 	asking, cancel := context.WithTimeout(ctx, autopsyTimeout)
 	defer cancel()
-	err := s.firstToken(asking, s.engine.handle.URL())
+	err := s.anyToken(asking, s.engine.handle.URL(), s.tokenOf(c))
 	switch {
 	case life.Ended():
 		return died(life)
@@ -128,6 +138,60 @@ func (s *session) autopsy(ctx context.Context) *lostError {
 		return nil
 	}
 	return &lostError{fmt.Sprintf("engine died: it gives no token any more: %v", err)}
+}
+
+// firstToken asks for one real token.
+func (s *session) firstToken(ctx context.Context, url string) error {
+	return s.anyToken(ctx, url, openai.Params{MaxTokens: 1})
+}
+
+// tokenOf is how the engine that runs is asked whether it still serves cell c: where that
+// is streamed by a stream, for it may be the streaming that has died.
+func (s *session) tokenOf(c *cellState) openai.Params {
+	can := s.engine.traits.abilities[c.Workload.API]
+	p := openai.Params{Chat: c.Workload.API == workload.Chat, MaxTokens: 1}
+	if c.Workload.Stream {
+		p.Stream, p.MaxTokens, p.IgnoreEOS = true, shownTokens, can.IgnoreEOS
+		p.ContinuousUsage, p.ReturnTokenIDs = can.ContinuousUsage, can.ReturnTokenIDs && !can.ContinuousUsage
+	}
+	return p
+}
+
+// anyToken asks for a token by p, whose model and prompt it chooses. A server without a
+// completions route is asked as a chat. A stream has given one however it ended.
+func (s *session) anyToken(ctx context.Context, url string, p openai.Params) error {
+	c, err := s.client(url)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var t traits
+	s.identify(ctx, c, &t)
+	p.Model, p.Text = t.model, words(firstTokenWords)
+	for range firstTokenTries {
+		var r gate.Request
+		if r, err = c.Complete(ctx, p); err != nil && r.Status == http.StatusNotFound && !p.Chat {
+			p.Chat = true
+			r, err = c.Complete(ctx, p)
+		}
+		switch {
+		case len(r.Arrivals) > 0:
+			return nil
+		case err == nil, ctx.Err() != nil, !passing(r.Outcome):
+			return err
+		}
+	}
+	return err
+}
+
+// passing reports whether an outcome may be one request's bad luck. An engine with a
+// share of errors is measured: they are what the gate is there to see.
+func passing(o gate.Outcome) bool {
+	switch o {
+	case gate.HTTP5xx, gate.Rejected, gate.InBandError, gate.Truncated, gate.Malformed:
+		return true
+	}
+	return false
 }
 
 // pause waits for d or until ctx ends.
