@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/servegate/servegate/gate"
@@ -81,5 +82,19 @@ func TestModelName(t *testing.T) {
 				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// The runner's name comes from the environment that the caller hands over, and the cores
+// of the host stand beside its threads.
+func TestMachineContext(t *testing.T) {
+	t.Setenv("RUNNER_NAME", "not this one")
+	m := readMachine(t.Context(), func(name string) string { return map[string]string{"RUNNER_NAME": "gpu-7"}[name] })
+	if got := m.context["runner.name"]; got != "gpu-7" {
+		t.Errorf("got runner name %q, want gpu-7", got)
+	}
+	cores, told := m.context["host.cores"]
+	if told != (m.cores > 0) || told && cores != strconv.FormatInt(m.cores, 10) {
+		t.Errorf("got host.cores %q, want %d", cores, m.cores)
 	}
 }

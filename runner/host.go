@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -27,9 +26,9 @@ type machine struct {
 	context     gate.Context
 }
 
-// readMachine asks the host. What it doesn't tell is left out: a container may hide
+// readMachine asks the host, and the environment by getenv. What it doesn't tell is left out: a container may hide
 // its memory or its kernel, and that is no reason not to measure.
-func readMachine(ctx context.Context) machine {
+func readMachine(ctx context.Context, getenv func(string) string) machine {
 	m := machine{threads: int64(runtime.NumCPU()), accelerated: hasAccelerator(), context: gate.Context{}}
 	set := func(key, value string) {
 		if value != "" {
@@ -41,6 +40,7 @@ func readMachine(ctx context.Context) machine {
 	}
 	if n, err := cpu.CountsWithContext(ctx, false); err == nil && n > 0 {
 		m.cores = int64(n)
+		set("host.cores", strconv.Itoa(n))
 	}
 	if h, err := host.InfoWithContext(ctx); err == nil {
 		set("host.name", h.Hostname)
@@ -52,7 +52,7 @@ func readMachine(ctx context.Context) machine {
 	}
 	set("host.cpu", m.cpuModel)
 	set("host.threads", strconv.FormatInt(m.threads, 10))
-	set("runner.name", os.Getenv("RUNNER_NAME"))
+	set("runner.name", getenv("RUNNER_NAME"))
 	return m
 }
 

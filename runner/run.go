@@ -18,7 +18,7 @@ type Options struct {
 	Out    *rundir.Writer // where the run is written to, as it goes
 	Tool   gate.Tool
 	Notify func(Event) // hears how the run goes; nil: nobody
-	// Getenv reads the environment, for the API key; nil: there is none.
+	// Getenv reads the environment, for the API key and RUNNER_NAME; nil: there is none.
 	Getenv func(string) string
 	// Supervisor is the command that watches over an engine process; empty: the running
 	// program with "engine supervise". See process.Launcher.
@@ -78,7 +78,7 @@ func newSession(ctx context.Context, p Plan, o Options) *session {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	s := &session{plan: p, options: o, machine: readMachine(ctx)}
+	s := &session{plan: p, options: o, machine: readMachine(ctx, o.Getenv)}
 	s.run = &gate.Run{
 		Schema:  gate.RunSchema,
 		ID:      newID(),
