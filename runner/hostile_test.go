@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/servegate/servegate/gate/rundir"
 	"github.com/servegate/servegate/runner"
 	"github.com/servegate/servegate/runner/workload"
 )
@@ -111,6 +112,44 @@ func TestDeadStreaming(t *testing.T) {
 	run, _, _ := execute(t, t.Context(), plan(front, nil), nil)
 	if got := run.Cells[0].Invalid; !strings.Contains(got, "gives no token") {
 		t.Errorf("got cell invalid %q, want a lost engine", got)
+	}
+}
+
+// The client learns how an engine treats its connections by one small request in the form
+// of the load: before it, in no record, and not among what the engine counted over it.
+func TestLearningComesBeforeTheLoad(t *testing.T) {
+	var learning, sent atomic.Int64
+	front := inFrontOf(t, serve(t, nil), func(_ *http.Request, body []byte) http.Handler {
+		switch {
+		case !bytes.Contains(body, []byte(`"stream":true`)):
+		case bytes.Contains(body, []byte(`"max_tokens":4,`)):
+			sent.Add(1)
+		case bytes.Contains(body, []byte(`"max_tokens":1,`)):
+			if learning.Add(1) == 1 && sent.Load() > 0 {
+				t.Error("got the request to learn by behind one of the load")
+			}
+		}
+		return nil
+	})
+	run, dir, err := execute(t, t.Context(), plan(front, nil), nil)
+	if len(run.Cells[0].Repetitions) == 0 {
+		t.Fatal(err)
+	}
+	d, err := rundir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records, counted int64
+	for _, rep := range run.Cells[0].Repetitions {
+		var buf rundir.Buffer
+		reqs, err := d.ReadRequests("w@l", rep.Index, &buf)
+		if err != nil || rep.Engine.Requests == nil {
+			t.Fatalf("got %v, engine counts %v, want both", err, rep.Engine.Requests)
+		}
+		records, counted = records+int64(len(reqs)), counted+*rep.Engine.Requests
+	}
+	if int(learning.Load()) != len(run.Cells[0].Repetitions) || records != sent.Load() || counted != sent.Load() {
+		t.Errorf("got %d to learn by, %d of the load, %d recorded, %d counted, want one a repetition and the others alike", learning.Load(), sent.Load(), records, counted)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,14 @@ import (
 // spareConnections is how many idle connections an open loop keeps beside those in
 // use: it doesn't know its concurrency.
 const spareConnections = 32
+
+// The request that the client learns by how the engine treats its connections: small, and
+// at a place that no warm-up gets to.
+const (
+	learnIndex   = 1<<31 - 1
+	learnTokens  = 1
+	learnTimeout = 10 * time.Second // where even that isn't answered, the load will show it
+)
 
 // measurement is one repetition as it goes on.
 type measurement struct {
@@ -95,6 +102,7 @@ func (m *measurement) connect(ctx context.Context) (*lostError, error) {
 	err := m.client.Open(ctx, n, spare)
 	switch {
 	case err == nil:
+		m.learn(ctx)
 		return nil, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -105,6 +113,20 @@ func (m *measurement) connect(ctx context.Context) (*lostError, error) {
 		}
 	}
 	return nil, fmt.Errorf("open connections: %w", err)
+}
+
+// learn lets the client see whether the engine keeps its connections open, before a load
+// whose first answers come all at once would have to wait for that. The request stands in
+// no record, and comes before the engine's counters are first looked at.
+func (m *measurement) learn(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
+	defer cancel()
+	call := m.session.call(m.cell, m.session.engine.traits, m.requests.Request(gate.Warmup, learnIndex))
+	call.MaxTokens = learnTokens
+	if call.IDs = call.IDs[:min(len(call.IDs), probeTokens)]; len(call.IDs) == 0 {
+		call.Text = words(probeTokens)
+	}
+	m.client.Learn(ctx, call)
 }
 
 // connections is how many connections the load wants to have open, and how many idle.
@@ -151,7 +173,8 @@ func (m *measurement) conclude(ctx, loadCtx context.Context, r load.Result, err 
 	if cause := context.Cause(loadCtx); ctx.Err() == nil && cause != nil {
 		errors.As(cause, &lost)
 	}
-	seen := clientCounts{ok: m.finished.Load(), unsure: m.unsure.Load()}
+	// An engine may have counted the request of learn after we had looked.
+	seen := clientCounts{ok: m.finished.Load(), unsure: m.unsure.Load() + 1}
 	lack := m.pulse.lack.Load()
 	if lack != nil {
 		m.facts.Faults = append(m.facts.Faults, "the client ran out of "+*lack)
@@ -215,50 +238,6 @@ func (m *measurement) record(r *gate.Request) {
 		m.measured.Add(1)
 	}
 	_ = m.out.Add(r) // its error stays with the writer, which is asked while we watch
-}
-
-// watch looks after the repetition until the returned function is called.
-func (m *measurement) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
-	watching, end := context.WithCancel(ctx)
-	w := watch{
-		life:     m.session.engine.handle.Life(),
-		patience: m.patience(),
-		heard:    m.heard,
-		flying:   func() int { return int(m.flying.Load()) },
-		tick: func() {
-			m.tell()
-			if err := m.out.Err(); err != nil {
-				cancel(err)
-			}
-			if m.pulse.gone() {
-				if lost := m.session.autopsy(watching, m.cell); lost != nil {
-					cancel(lost)
-				}
-			}
-		},
-		give: func(lost *lostError) { cancel(lost) },
-	}
-	var running sync.WaitGroup
-	running.Go(func() { w.run(watching) })
-	return func() {
-		end()
-		running.Wait()
-	}
-}
-
-// heard counts what only an engine that is alive sends: frames with output and whole
-// answers. Heads and pings come from the server in front of it. Nor is it how many
-// requests have ended: a silent engine's end too, by their timeout.
-func (m *measurement) heard() int64 { return m.client.Stats().Frames + m.answered.Load() }
-
-// patience is how long nothing may be heard. Of an answer that isn't streamed nothing is
-// before its end, which may be as far away as the time limit of a request.
-func (m *measurement) patience() time.Duration {
-	most := m.session.plan.Measure
-	if most.HangTimeout > 0 && !m.cell.Workload.Stream {
-		return max(most.HangTimeout, most.RequestTimeout)
-	}
-	return most.HangTimeout
 }
 
 // tell says how far the repetition is.

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/servegate/servegate/runner/engine"
@@ -53,6 +54,50 @@ func (w watch) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// watch looks after the repetition until the returned function is called.
+func (m *measurement) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
+	watching, end := context.WithCancel(ctx)
+	w := watch{
+		life:     m.session.engine.handle.Life(),
+		patience: m.patience(),
+		heard:    m.heard,
+		flying:   func() int { return int(m.flying.Load()) },
+		tick: func() {
+			m.tell()
+			if err := m.out.Err(); err != nil {
+				cancel(err)
+			}
+			if m.pulse.gone() {
+				if lost := m.session.autopsy(watching, m.cell); lost != nil {
+					cancel(lost)
+				}
+			}
+		},
+		give: func(lost *lostError) { cancel(lost) },
+	}
+	var running sync.WaitGroup
+	running.Go(func() { w.run(watching) })
+	return func() {
+		end()
+		running.Wait()
+	}
+}
+
+// heard counts what only an engine that is alive sends: frames with output and whole
+// answers. Heads and pings come from the server in front of it. Nor is it how many
+// requests have ended: a silent engine's end too, by their timeout.
+func (m *measurement) heard() int64 { return m.client.Stats().Frames + m.answered.Load() }
+
+// patience is how long nothing may be heard. Of an answer that isn't streamed nothing is
+// before its end, which may be as far away as the time limit of a request.
+func (m *measurement) patience() time.Duration {
+	most := m.session.plan.Measure
+	if most.HangTimeout > 0 && !m.cell.Workload.Stream {
+		return max(most.HangTimeout, most.RequestTimeout)
+	}
+	return most.HangTimeout
 }
 
 // died says how an engine ended, with its last words.

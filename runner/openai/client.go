@@ -168,10 +168,24 @@ func (c *Client) SetOrigin(t time.Time) { c.origin.Store(&t) }
 // loop of n streams needs no spares, and more connections than it needs are no gift to a
 // server with a thread for each; an open loop doesn't know its concurrency and does.
 // Whether a connection may serve again is learnt from the first answers, within 0.1 s of
-// them (some servers close each one, and don't say so); until then, and where it may not,
+// them (see [Client.Learn]; some servers close each one, and don't say so); until then, and where it may not,
 // each request takes a new one.
 // The error wraps the cause of the first connection that couldn't be opened.
 func (c *Client) Open(ctx context.Context, n, spare int) error { return c.pool.open(ctx, n, spare) }
+
+// Learn makes the call for nothing but what its answer shows of the server's connections,
+// and returns once that is known and as many are open as are needed then: about 0.1 s
+// after the answer, 0.5 s at most. So the first requests of a load find theirs. It should
+// ask in the way that the load asks, since servers treat streams and whole answers
+// differently, but for little. What becomes of the call doesn't matter.
+func (c *Client) Learn(ctx context.Context, call Call) {
+	p, err := c.Prepare(call)
+	if err != nil {
+		return
+	}
+	p.Send(ctx)
+	c.pool.settle(ctx)
+}
 
 // Close closes all connections that are not in use, and each other one when its request
 // ends. No request can be sent afterwards.

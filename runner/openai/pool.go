@@ -51,6 +51,9 @@ const (
 	// probation is how long a connection must stay open after the first answers for
 	// reuse to be believed in.
 	probation = 100 * time.Millisecond
+	// learnTimeout bounds the wait for reuse to be known and the idle connections to be
+	// there, counted from the end of the answer that shows it.
+	learnTimeout = 5 * probation
 	// rightAfter is how soon after an answer a connection is closed by a server that
 	// doesn't mean to keep it; later it is the idle timeout.
 	rightAfter = time.Second
@@ -204,6 +207,29 @@ func (p *pool) prove() {
 	}
 	p.parked = nil
 	p.rouse()
+}
+
+// settle waits until what there is to know of reuse is known, and as many connections are
+// open as are kept; for learnTimeout at most.
+func (p *pool) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
+	defer cancel()
+	look := time.NewTicker(probation / 20)
+	defer look.Stop()
+	for {
+		p.mu.Lock()
+		learning := p.reuse == reuseUnproven && len(p.parked)+p.busy > 0
+		settled := !learning && p.missing(0) == 0
+		p.mu.Unlock()
+		if settled {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
 }
 
 // drop takes back a connection that is of no further use.

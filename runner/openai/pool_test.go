@@ -87,6 +87,54 @@ func TestUnannouncedCloseLosesNoRequest(t *testing.T) {
 	wg.Wait()
 }
 
+// Once it was learnt what a server does with its connections, no request is late, be it
+// that all are sent together.
+func TestLearn(t *testing.T) {
+	for name, goesOn := range map[string]bool{"keeps connections": true, "closes them": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, func(c *rawConn) bool {
+				c.write(streamHead, text("a"), done+lastChunk)
+				time.Sleep(time.Millisecond)
+				return goesOn
+			})
+			const streams = 8
+			c := connect(t, openai.Options{BaseURL: s.URL}, streams)
+			c.Learn(t.Context(), streaming())
+			for range 2 {
+				var wg sync.WaitGroup
+				for range streams {
+					wg.Go(func() {
+						if r := send(t, c, streaming()); r.Outcome != gate.OK {
+							t.Errorf("got %s (%s), want ok", r.Outcome, r.Error)
+						}
+					})
+				}
+				wg.Wait()
+				eventually(t, "connections for the next round", func() bool { return goesOn || s.opened() >= len(s.requests())+streams })
+			}
+			if got := c.Stats(); got.Late != 0 {
+				t.Errorf("got stats %+v, want no request late", got)
+			}
+			if n := s.opened(); goesOn && n > streams+1 {
+				t.Errorf("got %d connections, want at most one beside the %d", n, streams)
+			}
+		})
+	}
+}
+
+// Learning ends where there is nothing to learn.
+func TestLearnOfNoAnswer(t *testing.T) {
+	s := serve(t, func(*rawConn) bool { return false })
+	c := connect(t, openai.Options{BaseURL: s.URL}, 2)
+	start := time.Now()
+	c.Learn(t.Context(), openai.Call{}) // can't be sent
+	c.Learn(t.Context(), streaming())
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
 func TestConnectionIsNotReused(t *testing.T) {
 	cases := map[string]func(c *rawConn) bool{
 		"connection close": func(c *rawConn) bool {
