@@ -78,20 +78,25 @@ func TestSilentEngineHangs(t *testing.T) {
 			}
 		}
 	}
-	for name, answer := range map[string]http.HandlerFunc{
-		"no answer":             func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"pings":                 drip("", ": ping\n\n"),
-		"one byte at a time":    drip(`data: {"choices":[{"text":"`, "x"),
-		"frames without output": drip("", `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`+"\n\n"),
-	} {
-		t.Run(name, func(t *testing.T) {
+	tests := []struct {
+		name           string
+		answer         http.HandlerFunc
+		request, hangs time.Duration // timeouts
+	}{
+		{"no answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, time.Second, 2500 * time.Millisecond},
+		{"pings", drip("", ": ping\n\n"), 20 * time.Second, time.Second},
+		{"one byte at a time", drip(`data: {"choices":[{"text":"`, "x"), 20 * time.Second, time.Second},
+		{"frames without output", drip("", `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`+"\n\n"), 20 * time.Second, time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			run, _, _ := execute(t, t.Context(), plan(inFrontOf(t, engine, after40(answer)), func(p *runner.Plan) {
-				p.Measure.RequestTimeout, p.Measure.HangTimeout = 400*time.Millisecond, 1200*time.Millisecond
+			run, _, err := execute(t, t.Context(), plan(inFrontOf(t, engine, after40(tt.answer)), func(p *runner.Plan) {
+				p.Measure.RequestTimeout, p.Measure.HangTimeout = tt.request, tt.hangs
 				p.Measure.Requests = 400
 			}), nil)
 			if got := run.Cells[0].Invalid; !strings.Contains(got, "hung") {
-				t.Errorf("got cell invalid %q, want an engine that hung", got)
+				t.Errorf("got %v, cell invalid %q, want an engine that hung", err, got)
 			}
 		})
 	}
