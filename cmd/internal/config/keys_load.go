@@ -196,7 +196,7 @@ func (m *Measure) value() strict.Value {
 			{Name: "boot", Doc: "how often the engine is booted: for each repetition of the matrix, or once for the run", Value: strict.Enum(&m.Boot, runner.BootPerRepetition, runner.BootOnce)},
 			{Name: "request_timeout", Doc: "a request that takes longer is a timeout", Value: strict.Duration(&m.RequestTimeout, 100*time.Millisecond, 24*time.Hour)},
 			{Name: "drain_timeout", Doc: "requests still in flight so long after the last one was due are cancelled; default: request_timeout, so that each ends by itself", Value: strict.Duration(&m.DrainTimeout, 100*time.Millisecond, 24*time.Hour)},
-			{Name: "hang_timeout", Doc: "an engine that sends nothing for so long while requests are in flight hangs, and the cell is invalid; never turns it off; default: 1m, and request_timeout where a workload isn't streamed", Value: hangTimeout(&m.HangTimeout), Examples: []any{"1m", "never"}},
+			{Name: "hang_timeout", Doc: "an engine that sends no output for so long while requests are in flight hangs, and the cell is invalid; never turns it off; default: 1m; where a cell isn't streamed it is request_timeout at least", Value: hangTimeout(&m.HangTimeout), Examples: []any{"1m", "never"}},
 		},
 	}
 }
