@@ -71,14 +71,24 @@ func supervisorCommand(argv []string) (*exec.Cmd, error) {
 	if len(argv) > 0 {
 		return exec.Command(argv[0], argv[1:]...), nil
 	}
+	if os.Getenv(partName) != "" {
+		// A program that doesn't know the part would launch an engine in its place, and
+		// so on without end.
+		return nil, errors.New("this process was started as a supervisor and doesn't call Supervise")
+	}
 	self, err := selfProgram()
 	if err != nil {
 		return nil, fmt.Errorf("find our own binary: %w", err)
 	}
 	cmd := exec.Command(self, "engine", "supervise")
 	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(os.Environ(), partName+"=1")
 	return cmd, nil
 }
+
+// partName is the environment variable that tells our own binary that it is to be the
+// supervisor. No engine gets it.
+const partName = "SERVEGATE_PART_SUPERVISOR"
 
 // openForSupervisor opens the log twice: for the engine's output at offsets, and at its
 // end for what the supervisor has to say should it not come to work at all.
