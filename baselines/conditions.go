@@ -3,14 +3,10 @@ package baselines
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/servegate/servegate/gate"
 )
-
-// contextPrefix stands before the paths of the context among differences.
-const contextPrefix = "context."
 
 // comparable returns the records whose conditions are the head's. Where there are none it
 // leaves in what the one that differs least does, the newest of equals.
@@ -50,7 +46,8 @@ func (m *matcher) differences(c *candidate) []gate.Difference {
 			}
 		}
 	}
-	return append(differs, contextDifferences(c.Run.Context, m.q.Context, m.q.Rules)...)
+	policy := gate.Policy{Context: m.q.Rules, ExpectChanged: m.q.ExpectChanged}
+	return append(differs, policy.ContextDifferences(c.Run.Context, m.q.Context)...)
 }
 
 // diff is gate.Diff, quicker where there is nothing to tell: most records of a store have
@@ -60,56 +57,6 @@ func diff(a, b gate.Envelope) []gate.Difference {
 		return nil
 	}
 	return gate.Diff(a, b)
-}
-
-// contextDifferences returns where two contexts differ and the rule is strict.
-func contextDifferences(base, head gate.Context, rules map[string]gate.ContextRule) []gate.Difference {
-	all := maps.Clone(base)
-	if all == nil {
-		all = gate.Context{}
-	}
-	maps.Copy(all, head)
-	var differs []gate.Difference
-	for _, path := range slices.Sorted(maps.Keys(all)) {
-		if ruleOf(rules, path) == gate.ContextStrict && significant(path, base[path]) != significant(path, head[path]) {
-			differs = append(differs, gate.Difference{Path: contextPrefix + path, A: contextField(base, path), B: contextField(head, path)})
-		}
-	}
-	return differs
-}
-
-// ruleOf returns the rule of a path of the context: that of the path itself, else of the
-// nearest group above it, else the default one.
-func ruleOf(rules map[string]gate.ContextRule, path string) gate.ContextRule {
-	for at := path; at != ""; {
-		if rule, ok := rules[at]; ok {
-			return rule
-		}
-		at = at[:max(strings.LastIndexByte(at, '.'), 0)]
-	}
-	if rule, ok := rules["default"]; ok {
-		return rule
-	}
-	return gate.ContextWarn
-}
-
-// significant is the part of a value that decides. Of a driver that is the major version:
-// a fix to it is listed, and changes no conditions.
-func significant(path, value string) string {
-	if path == "gpu.driver" {
-		value, _, _ = strings.Cut(value, ".")
-	}
-	return value
-}
-
-// contextField is a value of the context as a field, so that both kinds of differences are
-// shown alike. What a side doesn't tell is absent.
-func contextField(c gate.Context, path string) gate.Field {
-	value, told := c[path]
-	if !told {
-		return gate.Field{}
-	}
-	return gate.Field{Value: value, Source: gate.FromHost}
 }
 
 // paths lists the paths of differences, with both values where they are few.

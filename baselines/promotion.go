@@ -29,7 +29,7 @@ var promotable = []gate.Result{gate.Passed, gate.Improved, gate.Inconclusive, ga
 // Promotes reports whether a record with this result promotes the cell by itself, without
 // a promotion by hand.
 func (c CellResult) Promotes() bool {
-	return !c.Implausible && slices.Contains(promotable, c.Result)
+	return !c.Implausible && !c.Withheld && slices.Contains(promotable, c.Result)
 }
 
 // Fold computes what the entries come to. A cell is promoted by its record, if its result

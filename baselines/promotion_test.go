@@ -137,12 +137,25 @@ func TestResults(t *testing.T) {
 		{Cell: gate.Cell{ID: storetest.Cell}, Result: gate.Improved, Rows: []gate.RowComparison{{}, {Implausible: true}}},
 		{Cell: gate.Cell{ID: "chat@far"}, Result: gate.Regressed},
 	}}
-	want := []baselines.CellResult{{storetest.Cell, gate.Improved, true}, {"chat@far", gate.Regressed, false}, {"chat@none", gate.Invalid, false}}
-	if got := baselines.Judged(run, v); !slices.Equal(got, want) {
+	want := []baselines.CellResult{
+		{Cell: storetest.Cell, Result: gate.Improved, Implausible: true},
+		{Cell: "chat@far", Result: gate.Regressed},
+		{Cell: "chat@none", Result: gate.Invalid},
+	}
+	if got := baselines.Judged(run, v, nil); !slices.Equal(got, want) {
 		t.Errorf("judged: got %v, want %v", got, want)
 	}
-	want = []baselines.CellResult{{storetest.Cell, gate.NoBaseline, false}, {"chat@far", gate.NoBaseline, false}, {"chat@none", gate.Invalid, false}}
+	want = []baselines.CellResult{
+		{Cell: storetest.Cell, Result: gate.NoBaseline},
+		{Cell: "chat@far", Result: gate.NoBaseline},
+		{Cell: "chat@none", Result: gate.Invalid},
+	}
 	if got := baselines.Unjudged(run); !slices.Equal(got, want) {
 		t.Errorf("unjudged: got %v, want %v", got, want)
+	}
+	// A project that wants baselines of passed cells only says so.
+	only := baselines.Judged(run, v, []gate.Result{gate.Passed, gate.Regressed})
+	if !only[0].Withheld || only[0].Promotes() || only[1].Withheld {
+		t.Errorf("judged where improved cells are not promoted: got %+v", only)
 	}
 }

@@ -46,6 +46,8 @@ type CellResult struct {
 	Result gate.Result `json:"result"`
 	// Implausible says that a row improved beyond belief: a sign of a broken measurement.
 	Implausible bool `json:"implausible,omitempty"`
+	// Withheld says that whoever recorded it promotes no cell with this result by itself.
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 // NewRecord makes the record of a complete run. The error says all that makes it unfit to
@@ -60,14 +62,16 @@ func NewRecord(run *gate.Run, about Recording) (*Record, error) {
 }
 
 // Judged returns the results of the run's cells by a verdict. A cell of the run on which
-// the verdict says nothing is invalid: it was not decided on.
-func Judged(run *gate.Run, v *gate.Verdict) []CellResult {
+// the verdict says nothing is invalid: it was not decided on. A cell with a result that is
+// not in promote is withheld; nil: all are in it.
+func Judged(run *gate.Run, v *gate.Verdict, promote []gate.Result) []CellResult {
 	results := make([]CellResult, 0, len(run.Cells))
 	for i := range run.Cells {
 		result := CellResult{Cell: run.Cells[i].ID, Result: gate.Invalid}
 		for j := range v.Cells {
 			if c := &v.Cells[j]; c.ID == result.Cell {
 				result.Result = c.Result
+				result.Withheld = promote != nil && !slices.Contains(promote, c.Result)
 				result.Implausible = slices.ContainsFunc(c.Rows, func(r gate.RowComparison) bool { return r.Implausible })
 			}
 		}

@@ -30,9 +30,14 @@ func Judge(p Policy, head *Run, bases map[string]Base) *Verdict {
 		Cells:    Decide(p, head.Cells, bases),
 		Warnings: slices.Clone(head.Warnings),
 	}
+	for i := range v.Cells {
+		if c := &v.Cells[i]; c.Reason == Absent && head.Incomplete != "" {
+			c.Invalid = append(c.Invalid, "the run was cut short: "+head.Incomplete)
+		}
+	}
 	v.gather(p, head, bases)
 	v.Result = resultOf(v.Cells)
-	v.Failed = slices.Contains(p.FailOn, v.Result)
+	v.Failed = v.Failing() != ""
 	if len(head.Cells) == 0 {
 		v.Warnings = append(v.Warnings, "the run has no cell")
 	}
@@ -44,6 +49,20 @@ func Judge(p Policy, head *Run, bases map[string]Base) *Verdict {
 		v.Warnings = append(v.Warnings, why)
 	}
 	return v
+}
+
+// Failing is the result by which the policy fails v: the first of [Results] among those of
+// the run and of its cells that it fails on, or "" where it lets all of them through. It
+// need not be the run's: a result that the policy lets through must not hide one that it
+// fails on.
+func (v *Verdict) Failing() Result {
+	for _, r := range Results {
+		held := v.Result == r || slices.ContainsFunc(v.Cells, func(c CellComparison) bool { return c.Result == r })
+		if held && slices.Contains(v.Policy.FailOn, r) {
+			return r
+		}
+	}
+	return ""
 }
 
 // resultOf is the result of a run, the first of [Results] that a cell has. It improved if a

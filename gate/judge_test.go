@@ -68,6 +68,34 @@ func TestFailedByPolicy(t *testing.T) {
 	}
 }
 
+// A result that the policy lets through hides none that it fails on.
+func TestFailing(t *testing.T) {
+	cells := func(results ...Result) (cs []CellComparison) {
+		for _, r := range results {
+			cs = append(cs, CellComparison{Result: r})
+		}
+		return cs
+	}
+	tests := []struct {
+		name   string
+		failOn []Result
+		cells  []CellComparison
+		want   Result
+	}{
+		{"the worst", FailSignOff, cells(Passed, Invalid, Inconclusive), Invalid},
+		{"behind one that is let through", []Result{Regressed, Inconclusive}, cells(NoBaseline, Inconclusive), Inconclusive},
+		{"invalid behind a regression", []Result{Invalid}, cells(Regressed, Invalid), Invalid},
+		{"none", FailPullRequest, cells(Passed, Inconclusive, NoBaseline), ""},
+		{"no cell", FailPullRequest, nil, Invalid},
+	}
+	for _, tt := range tests {
+		v := &Verdict{Policy: Policy{FailOn: tt.failOn}, Cells: tt.cells, Result: resultOf(tt.cells)}
+		if got := v.Failing(); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestReading(t *testing.T) {
 	rows := func(ratios map[Row]float64) func(*CellRun, *Base) {
 		return func(head *CellRun, _ *Base) {

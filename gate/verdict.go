@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ type Verdict struct {
 	Tool   Tool      `json:"tool"`
 	At     time.Time `json:"at"`
 	Result Result    `json:"result"`
-	// Failed says that the policy lets the result fail the gate.
+	// Failed says that the policy fails the gate, see [Verdict.Failing].
 	Failed bool   `json:"failed"`
 	Policy Policy `json:"policy"`
 	// Head is the run under test; Base tells of the runs it was held against.
@@ -264,10 +265,10 @@ func (v *Verdict) check() error {
 	if worst := resultOf(v.Cells); slices.Index(Results, v.Result) > slices.Index(Results, worst) {
 		return fmt.Errorf("its result is %s, and that of its cells is %s: was it edited?", v.Result, worst)
 	}
-	if want := slices.Contains(v.Policy.FailOn, v.Result); v.Failed != want {
-		return fmt.Errorf("failed is %t, and by its policy %s makes it %t: was it edited?", v.Failed, v.Result, want)
+	if want := v.Failing() != ""; v.Failed != want {
+		return fmt.Errorf("failed is %t, and by its policy its results make it %t: was it edited?", v.Failed, want)
 	}
-	return nil
+	return v.recompute()
 }
 
 func (c *CellComparison) check() error {
@@ -297,4 +298,68 @@ func (c *CellComparison) check() error {
 func (r Row) known() bool {
 	_, ok := Define(r.Metric)
 	return ok && slices.Contains(Statistics, r.Statistic)
+}
+
+// recompute makes the decision again, by the policy and the repetitions' values that stand
+// in v, and says where v tells another one. What is decided by neither (a row that was
+// demoted, a cell without rows) it takes as it stands.
+func (v *Verdict) recompute() error {
+	again := slices.Clone(v.Cells)
+	for i := range again {
+		c := &again[i]
+		c.Rows = slices.Clone(c.Rows)
+		for k := range c.Rows {
+			if err := c.Rows[k].estimateAgain(v.Policy.Level); err != nil {
+				return fmt.Errorf("cell %.80q, row %s: %w", c.ID, c.Rows[k].Row, err)
+			}
+		}
+	}
+	v.Policy.decideRows(again)
+	for i := range again {
+		c, told := &again[i], &v.Cells[i]
+		for k := range c.Rows {
+			if got, want := told.Rows[k].Result, c.Rows[k].Result; got != want {
+				return fmt.Errorf("cell %.80q, row %s: it is %s, and its values make it %s: was it edited?", c.ID, c.Rows[k].Row, got, want)
+			}
+		}
+		if len(c.Rows) == 0 {
+			continue // it wasn't looked into
+		}
+		if v.Policy.conclude(c); c.Result != told.Result {
+			return fmt.Errorf("cell %.80q: it is %s, and its rows make it %s: was it edited?", c.ID, told.Result, c.Result)
+		}
+	}
+	return nil
+}
+
+// estimateAgain fills in the estimate of a gating row from its values, and says where it
+// isn't what stands there.
+func (rc *RowComparison) estimateAgain(level float64) error {
+	told := *rc
+	if _, estimated := told.difference(); !estimated || !rc.Gating {
+		return nil
+	}
+	d, _ := Define(rc.Metric)
+	rc.estimate(d, level)
+	for _, x := range []struct {
+		name      string
+		got, want *float64
+	}{
+		{"base", told.Base, rc.Base}, {"head", told.Head, rc.Head}, {"change", told.Change, rc.Change},
+		{"low", told.Low, rc.Low}, {"high", told.High, rc.High},
+		{"d", told.D, rc.D}, {"se", told.SE, rc.SE}, {"df", told.DF, rc.DF}, {"p", told.P, rc.P},
+	} {
+		if !alike(x.got, x.want) {
+			return fmt.Errorf("its %s is not what its values give: was it edited?", x.name)
+		}
+	}
+	return nil
+}
+
+// alike reports whether two numbers are one, but for how processors round.
+func alike(a, b *float64) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return math.Abs(*a-*b) <= 1e-9*max(math.Abs(*a), math.Abs(*b), 1e-3)
 }

@@ -54,6 +54,9 @@ func TestReadVerdictRefuses(t *testing.T) {
 		{"text after it", good + "{}", "after top-level value"},
 		{"an unknown result", edit(`"result": "regressed"`, `"result": "fine"`), `unknown result "fine"`},
 		{"a result better than its cells'", edit(`"result": "regressed"`, `"result": "passed"`), "was it edited?"},
+		{"other values than its own", edit(`"base_values": [
+            `, `"base_values": [
+            9`), "not what its values give"},
 		{"not failed", edit(`"failed": true`, `"failed": false`), "was it edited?"},
 		{"an unknown metric", edit(`"metric": "itl",
           "statistic": "mean"`, `"metric": "speed",

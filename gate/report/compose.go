@@ -155,6 +155,9 @@ func (c *composer) ruling() inline {
 	switch {
 	case c.v.Failed:
 		line = inline{word("The policy "), weighty("fails the gate"), word(" on this.")}
+		if failing := c.v.Failing(); failing != c.v.Result && failing != "" {
+			line = inline{word("The policy "), weighty("fails the gate"), word(" on the cells that came to: "), sentence(spoken(failing)), word(".")}
+		}
 	case proved && c.v.Result != gate.Regressed:
 		return inline{word("The policy lets it pass. "), sentence(explanation(c.v.Result))}
 	case proved:

@@ -1,8 +1,10 @@
 package rundir
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -20,11 +22,15 @@ const (
 )
 
 // KeepBase writes what the run in dir was held against, below base, in place of what
-// was there: copies of baseline records by the names of their files, and a manifest.
+// was there: copies of baseline records by the names of their files, and a manifest. Of
+// no records nothing is left.
 func KeepBase(dir string, records map[string][]byte) error {
 	base := filepath.Join(dir, "base")
 	if err := os.RemoveAll(base); err != nil {
 		return fmt.Errorf("keep base: %w", err)
+	}
+	if len(records) == 0 {
+		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(records)) {
 		if err := checkName("record", strings.TrimSuffix(name, ".json")); err != nil {
@@ -58,8 +64,10 @@ func Keep(dir, name string, data []byte) error {
 	return nil
 }
 
-// ReadRun reads the run at path: a run directory, or a run.json by itself.
-func ReadRun(path string) (*gate.Run, error) {
+// ReadRun reads the run at path: a run directory, or a run.json by itself. The files of a
+// complete run are held against their manifest, where there is one; whether run.json
+// follows from them is for [Dir.Verify] to say, and takes longer.
+func ReadRun(ctx context.Context, path string) (*gate.Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
@@ -81,7 +89,12 @@ func ReadRun(path string) (*gate.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.Run(), nil
+	if _, err := os.Lstat(filepath.Join(path, manifestFile)); d.run.Complete && err == nil {
+		if err := errors.Join(d.checkManifest(ctx)...); err != nil {
+			return nil, fmt.Errorf("read run %s: %w", path, err)
+		}
+	}
+	return d.Run(), ctx.Err()
 }
 
 // ManifestDigest is the digest of the run directory's manifest, which stands for all of

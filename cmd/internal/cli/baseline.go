@@ -73,6 +73,9 @@ func (g *gateFlags) add(ctx context.Context, env Env, actor string) error {
 	if (g.run == "") == (g.out == "") {
 		return &usageError{err: errors.New("want either --out or --run"), hint: "--out DIR measures into DIR, --run DIR takes a run that was made"}
 	}
+	if err := g.checkGiven(); err != nil {
+		return err
+	}
 	cfg, err := g.load(env)
 	if err != nil {
 		return err
@@ -96,13 +99,21 @@ func (g *gateFlags) add(ctx context.Context, env Env, actor string) error {
 		return &usageError{err: err, hint: "only a complete run becomes a baseline"}
 	}
 	by := gating.Recorder{Actor: actor, Manifest: digest}
-	by.Commit, by.Branch = gating.Repository{}.Head(ctx)
+	repository := gating.Repository{}
+	by.Commit, by.Branch = repository.Head(ctx)
+	if commit := run.Run().Subject.Commit; commit != "" {
+		by.Commit = repository.Whole(ctx, commit)
+	}
 	record, err := judge.Record(run.Run(), v, by)
 	if err != nil {
 		return &usageError{err: err}
 	}
 	if err := dir.New(store).Append(ctx, baselines.Entry{Record: record}); err != nil {
-		return &usageError{err: err, hint: "the store must be a directory that can be written"}
+		hint := "the store must be a directory that can be written; the run is kept: store it with servegate baseline add --run"
+		if errors.Is(err, baselines.ErrExists) {
+			hint = "each run is stored once; servegate baseline list shows them"
+		}
+		return &usageError{err: err, hint: hint}
 	}
 	if err := keepVerdict(v, gating.Used(entries, v)); err != nil {
 		fmt.Fprintf(env.Stderr, "servegate: warning: %v\n", err)
@@ -130,11 +141,7 @@ func (g *gateFlags) runToRecord(ctx context.Context, env Env, cfg *config.Config
 		}
 		directory = g.out
 	}
-	run, err := rundir.Open(directory)
-	if err != nil {
-		return nil, &usageError{err: err}
-	}
-	return run, nil
+	return openVerified(ctx, directory)
 }
 
 // storeFlags is the command line of what looks at a store or changes it.

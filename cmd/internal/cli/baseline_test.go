@@ -79,7 +79,7 @@ func TestGateAgainstAStore(t *testing.T) {
 		want = strings.Replace(want, "| chat", "w0@l", 1)
 		expect(t, ExitPassed, want, "report", "--verdict", verdict, "--format", format)
 	}
-	expect(t, ExitUsage, "unknown format", "report", "--verdict", verdict, "--format", "html")
+	expect(t, ExitUsage, "expected one of text", "report", "--verdict", verdict, "--format", "html")
 	expect(t, ExitUsage, "verdict", "report", "--verdict", filepath.Join(slow, "run.json"))
 
 	// A regressed run is stored, and is no baseline unless somebody says why.
@@ -110,7 +110,7 @@ func TestGateWithABrokenRecord(t *testing.T) {
 	m.seed = 2
 	same := m.write(t, filepath.Join(dir, "same"))
 	code, stdout, stderr := typed(t, "gate", "-c", config, "--run", same)
-	if code != ExitPassed || !strings.Contains(stderr, "broken.json is no baseline, and is skipped") {
+	if code != ExitPassed || !strings.Contains(stderr, "broken.json\" is no baseline, and is skipped") {
 		t.Errorf("got code %d, want %d and the broken file named\n%s%s", code, ExitPassed, stdout, stderr)
 	}
 	if _, err := os.Stat(broken); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func newCompare(env Env) *cobra.Command {
-	var format string
+	var form format
 	cmd := &cobra.Command{
 		Use:   "compare BASE HEAD",
 		Short: "Compare two runs, without a store and without a config",
@@ -24,27 +24,27 @@ directory or a run.json. The exit code is that of a gate.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			base, err := rundir.ReadRun(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			base, err := rundir.ReadRun(cmd.Context(), args[0])
 			if err != nil {
 				return &usageError{err: err}
 			}
-			head, err := rundir.ReadRun(args[1])
+			head, err := rundir.ReadRun(cmd.Context(), args[1])
 			if err != nil {
 				return &usageError{err: err}
 			}
 			judge := gating.Gate{Policy: gate.DefaultPolicy(), Tool: tool(), Now: time.Now().UTC().Truncate(time.Second)}
 			v, err := judge.Compare(base, head)
 			if err != nil {
-				return &usageError{err: err, hint: "a base must be a complete run"}
+				return &usageError{err: err, hint: "a base must be a complete run, and neither run edited by hand"}
 			}
 			v.Artifacts = args[1]
-			if err := printVerdict(env, v, format); err != nil {
+			if err := printVerdict(env, v, form); err != nil {
 				return err
 			}
 			return exitOf(v)
 		},
 	}
-	registerFormat(cmd, &format)
+	registerFormat(cmd, &form)
 	return cmd
 }

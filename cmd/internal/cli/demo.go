@@ -75,10 +75,16 @@ func demo(ctx context.Context, env Env, dir string) error {
 		dir = temp
 	}
 	if err := writeDemo(dir); err != nil {
-		return &usageError{err: err, hint: "--out must be a directory that can be written"}
+		return &usageError{err: err, hint: "--out must be a directory that is new or empty, in a place that can be written"}
 	}
 	fmt.Fprintf(env.Stdout, "%s/servegate.yaml:\n\n%s", dir, demoConfig)
-	env.Getenv = func(string) string { return "" } // the demo is the same everywhere
+	getenv := env.Getenv
+	env.Getenv = func(name string) string { // the demo is the same everywhere, but for its looks
+		if name == "NO_COLOR" || name == "TERM" {
+			return getenv(name)
+		}
+		return ""
+	}
 	var errs []error
 	for i, s := range scenarios {
 		fmt.Fprintf(env.Stdout, "\n=== %d of %d: %s\n", i+1, len(scenarios), s.what)
@@ -96,7 +102,14 @@ func writeDemo(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	config := strings.Replace(demoConfig, "dir: baselines", "dir: "+filepath.Join(dir, "baselines"), 1)
+	there, err := os.ReadDir(dir)
+	switch {
+	case err != nil:
+		return err
+	case len(there) > 0:
+		return fmt.Errorf("%s isn't empty, and its files are not ours to overwrite", dir)
+	}
+	config := strings.Replace(demoConfig, "dir: baselines", fmt.Sprintf("dir: %q", filepath.Join(dir, "baselines")), 1)
 	longer := strings.Replace(config, "max: 384", "max: 512", 1)
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "servegate.yaml"), []byte(config), 0o644),

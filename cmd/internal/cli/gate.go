@@ -28,7 +28,7 @@ type gateFlags struct {
 	out, run string // of a run to make, or of one that was made
 	store    string // directory of the baselines; empty: the config's
 	against  string // git ref of the target branch
-	format   string
+	format   format
 	signOff  bool
 }
 
@@ -61,6 +61,9 @@ func (g *gateFlags) gate(ctx context.Context, env Env) error {
 	if (g.run == "") == (g.out == "") {
 		return &usageError{err: errors.New("want either --out or --run"), hint: "--out DIR measures into DIR, --run DIR judges a run that was made"}
 	}
+	if err := g.checkGiven(); err != nil {
+		return err
+	}
 	cfg, err := g.load(env)
 	if err != nil {
 		return err
@@ -86,6 +89,18 @@ func (g *gateFlags) gate(ctx context.Context, env Env) error {
 		return err
 	}
 	return exitOf(v)
+}
+
+// checkGiven refuses, beside a run that was made, flags that say how to make one: they
+// would change nothing, and whoever gave them would be told of another build.
+func (g *gateFlags) checkGiven() error {
+	if g.run != "" && (g.command != "" || g.flags.Image != "" || g.flags.URL != "" || g.flags.Commit != "" || g.flags.Repetitions != 0) {
+		return &usageError{
+			err:  errors.New("--run takes a run that was made, which no flag of the build or of --repetitions changes"),
+			hint: "leave these flags out, or measure with --out DIR",
+		}
+	}
+	return nil
 }
 
 // situation is what the gate is run for.
@@ -116,9 +131,13 @@ func (g *gateFlags) judge(ctx context.Context, env Env, cfg *config.Config, s co
 		Tool:   tool(),
 		Now:    time.Now().UTC().Truncate(time.Second),
 	}
+	judge.Promote = []gate.Result{}
+	for _, r := range cfg.Baselines.Promote {
+		judge.Promote = append(judge.Promote, gate.Result(r))
+	}
 	if g.against != "" {
 		repository := gating.Repository{}
-		judge.Branch = g.against
+		judge.Branch = gating.BranchOf(g.against)
 		judge.Ancestry = repository.Ancestry(ctx, g.against)
 		if judge.Ancestry == nil {
 			judge.Ancestry = repository.Ancestry(ctx, "origin/"+g.against)
@@ -132,11 +151,7 @@ func (g *gateFlags) judge(ctx context.Context, env Env, cfg *config.Config, s co
 // they differ in.
 func (g *gateFlags) runToJudge(ctx context.Context, env Env, cfg *config.Config, judge gating.Gate, entries []baselines.Entry) (*gate.Run, map[string]gate.Base, error) {
 	if g.run != "" {
-		run, err := rundir.ReadRun(g.run)
-		if err != nil {
-			return nil, nil, &usageError{err: err}
-		}
-		return run, nil, nil
+		return g.givenRun(ctx, cfg)
 	}
 	if len(entries) == 0 {
 		return nil, nil, &incomparableError{fmt.Errorf("the baseline store %s is empty: there is nothing to compare with", g.storeOf(cfg))}
@@ -157,13 +172,51 @@ func (g *gateFlags) runToJudge(ctx context.Context, env Env, cfg *config.Config,
 	}
 	run, err := execute(ctx, env, cfg, plan, g.out)
 	var failed *runner.MeasureError
-	if run == nil || ctx.Err() != nil || err != nil && !errors.As(err, &failed) {
+	switch {
+	case ctx.Err() != nil: // also where it came too late to keep the run from its end
+		return nil, nil, ctx.Err()
+	case run == nil || err != nil && !errors.As(err, &failed):
 		return nil, nil, err
-	}
-	if err != nil {
+	case err != nil:
 		complain(env.Stderr, err)
 	}
 	return withUnmeasured(run, planned, foreseen), foreseen, nil
+}
+
+// givenRun is the run that was made. Cells of the subset that it lacks are added to it as
+// absent: whoever made it on a smaller matrix must not pass for that.
+func (g *gateFlags) givenRun(ctx context.Context, cfg *config.Config) (*gate.Run, map[string]gate.Base, error) {
+	directory, err := openVerified(ctx, g.run)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := cfg.Plan(g.subset, config.Overrides{})
+	if err != nil {
+		return nil, nil, err
+	}
+	run := *directory.Run()
+	run.Cells = slices.Clone(run.Cells)
+	known := map[string]gate.Base{}
+	for _, c := range plan.Cells {
+		if !slices.ContainsFunc(run.Cells, func(r gate.CellRun) bool { return r.ID == c.ID }) {
+			run.Cells = append(run.Cells, gate.CellRun{Cell: c.Cell, Planned: plan.Measure.Repetitions})
+			known[c.ID] = gate.Base{Missing: gate.NoBaseline, Reason: gate.Absent}
+		}
+	}
+	return &run, known, nil
+}
+
+// openVerified opens a run directory that was handed over, and refuses one whose numbers
+// are not what its raw data give: every verdict can be computed again.
+func openVerified(ctx context.Context, directory string) (*rundir.Dir, error) {
+	d, err := rundir.Open(directory)
+	if err == nil {
+		_, err = d.Verify(ctx)
+	}
+	if err != nil {
+		return nil, &usageError{err: err, hint: "judge the run directory as servegate wrote it"}
+	}
+	return d, nil
 }
 
 // withUnmeasured adds the cells that were not measured, as they were planned.
@@ -186,11 +239,11 @@ func (g *gateFlags) complete(v *gate.Verdict, cfg *config.Config) error {
 	}
 	v.Config = string(resolved)
 	directory := cmp.Or(g.run, g.out)
-	if _, err := rundir.ReadRun(directory); err != nil {
+	if _, err := rundir.Open(directory); err != nil {
 		return nil // nothing was measured
 	}
 	v.Artifacts = directory
-	v.Reproduce = []string{fmt.Sprintf("servegate gate -c %s --out DIR", filepath.Join(directory, "config.yaml"))}
+	v.Reproduce = []string{"servegate " + shellLine([]string{"gate", "-c", filepath.Join(directory, "config.yaml"), "--out", "DIR"})}
 	return nil
 }
 
@@ -208,9 +261,6 @@ func keepVerdict(v *gate.Verdict, used []baselines.Entry) error {
 	errs := []error{
 		rundir.Keep(directory, rundir.VerdictFile, data),
 		rundir.Keep(directory, rundir.ReportFile, report.Markdown(v, report.Options{Size: -1})),
-	}
-	if len(used) == 0 {
-		return errors.Join(errs...)
 	}
 	records := map[string][]byte{}
 	for _, e := range used {
@@ -231,7 +281,7 @@ func readStore(ctx context.Context, env Env, directory string) ([]baselines.Entr
 		return nil, &usageError{err: err}
 	}
 	for _, b := range contents.Broken {
-		fmt.Fprintf(env.Stderr, "servegate: warning: %s is no baseline, and is skipped: %s\n", filepath.Join(directory, b.Name), strings.ReplaceAll(b.Err.Error(), "\n", " "))
+		fmt.Fprintf(env.Stderr, "servegate: warning: %q is no baseline, and is skipped: %s\n", filepath.Join(directory, b.Name), strings.ReplaceAll(b.Err.Error(), "\n", " "))
 	}
 	return contents.Entries, nil
 }

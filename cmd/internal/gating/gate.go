@@ -16,6 +16,9 @@ type Gate struct {
 	// Class overrides the runner class that a run tells by itself; empty: it tells.
 	Class string
 	Pool  baselines.Pool
+	// Promote holds the results with which a recorded cell becomes a baseline by itself;
+	// nil: those that package baselines would choose.
+	Promote []gate.Result
 	// Ancestry and Branch choose among baselines, see [baselines.Query].
 	Ancestry func(commit string) (ancestor, known bool)
 	Branch   string
@@ -40,7 +43,16 @@ func (g Gate) judge(run *gate.Run, self string, entries []baselines.Entry, fores
 		}
 		q := g.query(run, c, class)
 		q.Run = self
-		bases[c.ID] = baselines.Match(entries, q)
+		if len(c.Repetitions) == 0 {
+			// The engine never came to tell its part of the conditions: that it couldn't be
+			// measured is what there is to say, unless the config alone shows a difference.
+			q = unmeasured(q)
+		}
+		base := baselines.Match(entries, q)
+		if len(c.Repetitions) == 0 {
+			base.Across = nil // nothing was compared
+		}
+		bases[c.ID] = base
 	}
 	v := gate.Judge(g.Policy, run, bases)
 	v.Tool, v.At, v.Head.Class = g.Tool, g.Now, class
@@ -54,14 +66,20 @@ func (g Gate) Foresee(planned *gate.Run, entries []baselines.Entry) map[string]g
 	class := baselines.RunnerClass(planned, g.Class)
 	hopeless := map[string]gate.Base{}
 	for _, c := range planned.Cells {
-		q := g.query(planned, c, class)
-		q.ExpectChanged = slices.Concat(untold(c.Envelope), q.ExpectChanged)
-		q.Strict = false // what nobody has told yet the engine may tell
+		q := unmeasured(g.query(planned, c, class))
 		if base := baselines.Match(entries, q); base.Missing == gate.NotComparable {
 			hopeless[c.ID] = base
 		}
 	}
 	return hopeless
+}
+
+// unmeasured is q for a cell that wasn't measured: what nobody has told yet the engine
+// may tell, and is no difference.
+func unmeasured(q baselines.Query) baselines.Query {
+	q.ExpectChanged = slices.Concat(untold(q.Cell.Envelope), q.ExpectChanged)
+	q.Strict = false
+	return q
 }
 
 // untold are the fields that a running engine may yet tell.
@@ -82,7 +100,7 @@ func (g Gate) query(run *gate.Run, c gate.CellRun, class string) baselines.Query
 }
 
 // Compare holds a run against one other run, without a store: whatever its runner class
-// and its age.
+// and its age. The error says what in either of them no measurement gives.
 func (g Gate) Compare(base, head *gate.Run) (*gate.Verdict, error) {
 	const class = "compared by hand"
 	record, err := baselines.NewRecord(base, baselines.Recording{
@@ -91,9 +109,17 @@ func (g Gate) Compare(base, head *gate.Run) (*gate.Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take %s for a base: %w", base.ID, err)
 	}
+	if err := baselines.Plausible(head); err != nil {
+		return nil, fmt.Errorf("compare run %.80q: %w", head.ID, err)
+	}
 	g.Class = class
 	g.Pool = baselines.Pool{Repetitions: math.MaxInt, Span: math.MaxInt64}
+	at := g.Now
+	if base.Started.After(g.Now) {
+		g.Now = base.Started // the clock of another machine, and there is no newer record
+	}
 	v := g.judge(head, "", []baselines.Entry{{Record: record}}, nil)
+	v.At = at
 	v.Head.Class = baselines.RunnerClass(head, "")
 	return v, nil
 }

@@ -9,6 +9,8 @@ import (
 
 // Recorder says who records a run, and of which commit and branch it is.
 type Recorder struct {
+	// Commit is the whole id of the commit under test, see [Repository.Whole]; empty where
+	// nobody knows.
 	Actor, Commit, Branch string
 	// Manifest is the digest of the run directory's manifest.
 	Manifest string
@@ -17,18 +19,14 @@ type Recorder struct {
 // Record makes the record by which a judged run enters a store: its cells are promoted
 // as their results allow.
 func (g Gate) Record(run *gate.Run, v *gate.Verdict, by Recorder) (*baselines.Record, error) {
-	commit := run.Subject.Commit
-	if commit == "" {
-		commit = by.Commit
-	}
 	return baselines.NewRecord(run, baselines.Recording{
 		Recorded: g.Now,
 		Actor:    by.Actor,
 		Class:    baselines.RunnerClass(run, g.Class),
-		Commit:   commit,
+		Commit:   by.Commit,
 		Branch:   by.Branch,
 		Manifest: by.Manifest,
-		Results:  baselines.Judged(run, v),
+		Results:  baselines.Judged(run, v, g.Promote),
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,19 @@ func (r Repository) Head(ctx context.Context) (commit, branch string) {
 	return commit, branch
 }
 
+// wholeID is a commit's id that is not abbreviated.
+var wholeID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+
+// Whole is the whole id of a commit that may be abbreviated; empty where the repository
+// doesn't tell, for example since the engine's source is another one.
+func (r Repository) Whole(ctx context.Context, commit string) string {
+	if wholeID.MatchString(commit) {
+		return commit
+	}
+	whole, _ := r.git(ctx, []string{"rev-parse", "--verify", "--quiet"}, commit+"^{commit}")
+	return whole
+}
+
 // Ancestry returns the question whether a commit is an ancestor of the merge base of
 // HEAD and ref, or nil where that merge base isn't known.
 func (r Repository) Ancestry(ctx context.Context, ref string) func(commit string) (ancestor, known bool) {
@@ -33,14 +47,29 @@ func (r Repository) Ancestry(ctx context.Context, ref string) func(commit string
 	if err != nil || base == "" {
 		return nil
 	}
+	shallow, err := r.git(ctx, []string{"rev-parse", "--is-shallow-repository"})
+	whole := err == nil && shallow == "false"
 	return func(commit string) (ancestor, known bool) {
 		_, err := r.git(ctx, []string{"merge-base", "--is-ancestor"}, commit, base)
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			return false, exit.ExitCode() == 1 // others: git doesn't know the commit
+			// Others: git doesn't know the commit. In a shallow clone the line of ancestors
+			// may be cut off before it.
+			return false, whole && exit.ExitCode() == 1
 		}
 		return err == nil, err == nil
 	}
+}
+
+// BranchOf is the branch that ref names, as a record tells it: "main" of "origin/main" and
+// of "refs/heads/main".
+func BranchOf(ref string) string {
+	for _, prefix := range []string{"refs/heads/", "refs/remotes/origin/", "origin/"} {
+		if branch, found := strings.CutPrefix(ref, prefix); found {
+			return branch
+		}
+	}
+	return ref
 }
 
 // git runs one git command on names. A name comes from outside, and must not be taken
