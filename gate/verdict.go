@@ -345,9 +345,15 @@ func (rc *RowComparison) estimateAgain(level float64) error {
 		name      string
 		got, want *float64
 	}{
-		{"base", told.Base, rc.Base}, {"head", told.Head, rc.Head}, {"change", told.Change, rc.Change},
-		{"low", told.Low, rc.Low}, {"high", told.High, rc.High},
-		{"d", told.D, rc.D}, {"se", told.SE, rc.SE}, {"df", told.DF, rc.DF}, {"p", told.P, rc.P},
+		{"base", told.Base, rc.Base},
+		{"head", told.Head, rc.Head},
+		{"change", told.Change, rc.Change},
+		{"low", told.Low, rc.Low},
+		{"high", told.High, rc.High},
+		{"d", told.D, rc.D},
+		{"se", told.SE, rc.SE},
+		{"df", told.DF, rc.DF},
+		{"p", told.P, rc.P},
 	} {
 		if !alike(x.got, x.want) {
 			return fmt.Errorf("its %s is not what its values give: was it edited?", x.name)
