@@ -4,14 +4,15 @@ usage: check_run.py DIR STATUS
 
 STATUS is what servegate run exited with. Exits 1 and says why where the run is not
 complete, where a cell lacks a valid repetition, or where what was measured can't be so;
-75 where the only fault is that the client was late, as it is on a busy machine.
+75 where the only fault is that the client was late, as it is on a busy machine, and 76
+where that left no cell at all.
 """
 
 import json
 import pathlib
 import sys
 
-BUSY = 75
+BUSY, NOTHING = 75, 76
 LATE = "the client was late"
 
 
@@ -45,7 +46,7 @@ def odd(repetition):
 
 def summary(run):
     for cell in run["cells"]:
-        for r in cell["repetitions"]:
+        for r in (r for r in cell["repetitions"] if r["valid"]):
             m = r["metrics"]
             print(
                 f"{cell['id']:10} {r['index']} goodput={m['goodput']['value']:.1f}/s "
@@ -58,14 +59,16 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     directory, status = sys.argv[1:]
-    found = list(faults(json.loads((pathlib.Path(directory) / "run.json").read_text())))
+    run = json.loads((pathlib.Path(directory) / "run.json").read_text())
+    found = list(faults(run))
     for fault, _ in found:
         print(fault)
     if found and all(late for _, late in found):
-        sys.exit(BUSY)
+        summary(run)
+        sys.exit(BUSY if any(sum(r["valid"] for r in cell["repetitions"]) == 2 for cell in run["cells"]) else NOTHING)
     if found or status != "0":
         sys.exit(f"servegate run exited {status}")
-    summary(json.loads((pathlib.Path(directory) / "run.json").read_text()))
+    summary(run)
 
 
 if __name__ == "__main__":
