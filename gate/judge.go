@@ -4,15 +4,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/servegate/servegate/gate/stats"
 )
 
 // The readings of a regression. A statistic has moved where it is worse by more than the
 // row's tolerance and floor, and the lower bound of its change is above none: a statistic
 // that doesn't gate borrows the limits of a row of its metric that does, or is let 5 %.
 const (
-	ReadingPrefill  = "prefill"  // ttft.p50 moved, and itl.p50 didn't
-	ReadingDecode   = "decode"   // tpot.p50 moved, and by more than ttft.p50
-	ReadingQueueing = "queueing" // ttft.p95 or ttft.p99 moved; ttft.p50, itl.p50 and tpot.p50 didn't
+	ReadingPrefill = "prefill" // ttft.p50 moved, and itl.p50 didn't
+	ReadingDecode  = "decode"  // tpot.p50 moved, and by more than ttft.p50
+	// ttft.p95 or ttft.p99 moved; ttft.p50, itl.p50 and tpot.p50 didn't. Or ttft.p50 moved
+	// while itl.p50 became better: fewer requests run at a time, and the others wait.
+	ReadingQueueing = "queueing"
 )
 
 // Judge holds a run against the bases of its cells, by cell id, and says what comes of it.
@@ -272,6 +276,8 @@ func (p Policy) reading(rows []RowComparison) string {
 	switch {
 	case tpot && tpotSize > ttftSize:
 		return ReadingDecode
+	case ttft && p.eased(rows, Row{ITL, P50}):
+		return ReadingQueueing
 	case ttft && !itl:
 		return ReadingPrefill
 	case (p95 || p99) && !ttft && !itl && !tpot:
@@ -283,25 +289,51 @@ func (p Policy) reading(rows []RowComparison) string {
 // moved reports whether a row has moved, see [ReadingPrefill], and by how much, in
 // logarithms; 0 where it can't be told.
 func (p Policy) moved(rows []RowComparison, row Row) (moved bool, size float64) {
-	i := slices.IndexFunc(rows, func(rc RowComparison) bool { return rc.Row == row })
-	if i < 0 {
-		return false, 0
-	}
-	diff, ok := rows[i].difference()
+	rc, diff, ok := find(rows, row)
 	if !ok {
 		return false, 0
 	}
+	limits, d := p.limits(row), definitionOf(row)
+	low, _ := diff.Bounds(p.Level)
+	return low > 0 && diff.Mean > d.margin(limits.Tolerance) && rc.overFloor(limits.Floor), diff.Mean
+}
+
+// eased reports whether a row became better by as much as counts as moved.
+func (p Policy) eased(rows []RowComparison, row Row) bool {
+	rc, diff, ok := find(rows, row)
+	if !ok {
+		return false
+	}
+	limits, d := p.limits(row), definitionOf(row)
+	_, high := diff.Bounds(p.Level)
+	return high < 0 && -diff.Mean > d.margin(limits.Tolerance) && rc.overFloor(limits.Floor)
+}
+
+// find is a row with its difference; false: it isn't there, or can't be told.
+func find(rows []RowComparison, row Row) (*RowComparison, stats.Difference, bool) {
+	i := slices.IndexFunc(rows, func(rc RowComparison) bool { return rc.Row == row })
+	if i < 0 {
+		return nil, stats.Difference{}, false
+	}
+	diff, ok := rows[i].difference()
+	return &rows[i], diff, ok
+}
+
+func definitionOf(row Row) Definition {
+	d, _ := Define(row.Metric)
+	return d
+}
+
+// limits are those of a row, or the ones that it borrows.
+func (p Policy) limits(row Row) RowPolicy {
 	limits := RowPolicy{Row: row, Tolerance: .05}
 	for _, r := range p.Rows {
 		if r.Row == row {
-			limits = r
-			break
+			return r
 		}
 		if r.Metric == row.Metric && (limits.MustCatch == 0 || r.Tolerance < limits.Tolerance) {
 			limits = r
 		}
 	}
-	d, _ := Define(row.Metric)
-	low, _ := diff.Bounds(p.Level)
-	return low > 0 && diff.Mean > d.margin(limits.Tolerance) && rows[i].overFloor(limits.Floor), diff.Mean
+	return limits
 }

@@ -116,6 +116,7 @@ func TestReading(t *testing.T) {
 		{"TPOT more than TTFT", map[Row]float64{ttft: .2, p95: .2, tpot: .9, itl: .9, gate: .9}, ReadingDecode},
 		{"TPOT alone", map[Row]float64{tpot: .5, itl: .5}, ReadingDecode},
 		{"TTFT more than TPOT, and ITL", map[Row]float64{ttft: .9, p95: .9, tpot: .2, itl: .2}, ""},
+		{"TTFT, while decode became faster", map[Row]float64{ttft: 2, p95: 2, p99: 2, itl: -.5, tpot: -.5}, ReadingQueueing},
 		{"the tail of TTFT", map[Row]float64{p95: .5, p99: .5}, ReadingQueueing},
 		{"p99 of TTFT alone", map[Row]float64{p99: .9}, ReadingQueueing},
 		{"the tail, and a median within the tolerance", map[Row]float64{p95: .5, ttft: .04}, ReadingQueueing},

@@ -45,7 +45,7 @@ func (c *composer) headline() inline {
 	if n, of := c.tally(); of > 0 && (c.v.Result == gate.Regressed || c.v.Result == gate.Inconclusive || c.v.Result == gate.Passed) {
 		line = append(line, word(fmt.Sprintf(", %d of %s", n, plural(of, "gating row", "gating rows"))))
 	}
-	if c.implausible() {
+	if c.v.Result == gate.Improved && c.implausible() {
 		line = append(line, word(", implausibly"))
 	}
 	if len(c.v.ComparedAcross) > 0 {
@@ -108,7 +108,7 @@ func (c *composer) readings() inline {
 var meanings = map[string]string{
 	gate.ReadingPrefill:  "TTFT moved and the median ITL did not, so that the time went into the first token",
 	gate.ReadingDecode:   "the median TPOT moved more than the median TTFT, so that each token takes longer",
-	gate.ReadingQueueing: "the tail of TTFT moved alone, so that some requests wait longer for their turn",
+	gate.ReadingQueueing: "requests wait longer for their turn: the tail of TTFT moved alone, or all of TTFT while decode became faster",
 }
 
 // worstRows is the number of rows that the headline shows.
