@@ -108,6 +108,9 @@ func Drive(ctx context.Context, o Options, prepare Prepare) (Result, error) {
 	}
 	d := newDrive(ctx, o)
 	defer context.AfterFunc(ctx, func() { d.abandon(context.Cause(ctx)) })()
+	if ctx.Err() != nil { // AfterFunc runs in a goroutine, which may come after the first send
+		d.abandon(context.Cause(ctx))
+	}
 	defer d.cancel(nil)
 	finish := d.build(prepare)
 	defer finish()
