@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -228,11 +227,11 @@ func newBaselineShow(env Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(entries, func(e baselines.Entry) bool { return e.Record != nil && e.Record.Run.ID == args[0] })
-			if i < 0 {
-				return unknownRun(args[0])
+			entry, err := entryOf(entries, args[0])
+			if err != nil {
+				return err
 			}
-			data, err := baselines.Encode(entries[i])
+			data, err := baselines.Encode(entry)
 			if err != nil {
 				return err
 			}
@@ -252,8 +251,14 @@ func oneRun(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func unknownRun(id string) error {
-	return &usageError{err: fmt.Errorf("the store has no run %q", id), hint: "servegate baseline list shows them"}
+// entryOf is the record of the run with an id.
+func entryOf(entries []baselines.Entry, id string) (baselines.Entry, error) {
+	for _, e := range entries {
+		if e.Record != nil && e.Record.Run.ID == id {
+			return e, nil
+		}
+	}
+	return baselines.Entry{}, &usageError{err: fmt.Errorf("the store has no run %q", id), hint: "servegate baseline list shows them"}
 }
 
 // newBaselineDecide is promote or retract: a decision by hand.
@@ -273,8 +278,8 @@ func newBaselineDecide(env Env, kind baselines.EventKind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(entries, func(e baselines.Entry) bool { return e.Record != nil && e.Record.Run.ID == args[0] }) {
-				return unknownRun(args[0])
+			if _, err := entryOf(entries, args[0]); err != nil {
+				return err
 			}
 			d.Run, d.At = args[0], time.Now().UTC().Truncate(time.Second)
 			event, err := make(entries, d)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/servegate/servegate/gate"
@@ -67,10 +68,10 @@ func (g Gate) failing(s Situation) []gate.Result {
 	}
 	switch s {
 	case PullRequest:
-		return []gate.Result{gate.Regressed, gate.Invalid, gate.NotComparable}
+		return slices.Clone(gate.FailPullRequest)
 	case Record:
-		return []gate.Result{gate.Regressed, gate.Invalid}
+		return slices.Clone(gate.FailRecord)
 	default:
-		return []gate.Result{gate.Regressed, gate.Invalid, gate.NotComparable, gate.NoBaseline, gate.Inconclusive}
+		return slices.Clone(gate.FailSignOff)
 	}
 }
